@@ -1,0 +1,54 @@
+# Everything a user or a developer runs. `make` alone prints this list.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: help install run test check bench format lint typecheck imports docs clean java
+
+help: ## print this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## set up .venv with everything (again only when its inputs change)
+
+# The locked versions keep installs alike; drop the file to take the newest that fit.
+$(STAMP): pyproject.toml $(wildcard requirements.lock)
+	@.ci/make_venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    $(if $(wildcard requirements.lock),--constraint requirements.lock) --editable ".[spark,cli,dev]"
+	@touch $@
+
+java:
+	@.ci/need_java
+
+run: java install ## run the calls-and-trades example for about a minute
+	@$(BIN)/streamjoin run examples/calls_and_trades.toml
+
+test: java install ## the whole test suite
+	@$(BIN)/python -m pytest
+
+check: lint typecheck imports docs ## style, types, layers, documents; edits nothing
+
+bench: java install ## every benchmark, one after the other
+	@$(BIN)/streamjoin bench
+
+format: install ## rewrite the code in the project's style
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format --quiet .
+
+lint: install ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+typecheck: install ## mypy --strict
+	@$(BIN)/mypy
+
+imports: install ## who may import whom
+	@$(BIN)/lint-imports
+
+docs: install ## links of the documents resolve, their Python compiles
+	@$(BIN)/python scripts/check_docs.py
+
+clean: ## remove .venv, caches and outputs
+	@rm -rf .venv dist output .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,47 @@
+"""One Spark session for the whole run, tests and doctests, as small and quick as it gets."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The first example of a test may compile kernels: no deadline.
+settings.register_profile("dev", deadline=None, max_examples=60)
+settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    from streamjoin.spark.session import start_session
+
+    # Not pytest's own folder: RocksDB and socket paths want short names.
+    work = tempfile.mkdtemp(prefix="sj-")
+    session = start_session(
+        "streamjoin tests",
+        master="local[2]",
+        conf={
+            "spark.driver.memory": "2g",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.local.dir": work,
+            "spark.sql.warehouse.dir": f"{work}/warehouse",
+            "spark.sql.session.timeZone": "UTC",
+        },
+    )
+    yield session
+    session.stop()
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that asks for the session, so that ``-m "not spark"`` works."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)

@@ -1,0 +1,64 @@
+"""Exact, fast window joins of live streams on Spark.
+
+>>> import streamjoin as sj
+>>> sj.__version__
+'0.1.0'
+
+Reading order: `joins.arguments` (what a user may say), `joins.window_join` (what happens to a
+batch), `core` (how), `spark.frames` (where), `oracle` (what is right).
+"""
+
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from streamjoin.errors import (
+    ConfigError,
+    DataError,
+    EngineError,
+    MissingExtraError,
+    StateError,
+    StreamJoinError,
+)
+
+if TYPE_CHECKING:
+    from streamjoin import local, oracle
+    from streamjoin.spark.frames import join
+
+__version__ = "0.1.0"
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "EngineError",
+    "MissingExtraError",
+    "StateError",
+    "StreamJoinError",
+    "__version__",
+    "join",
+    "local",
+    "oracle",
+]
+
+_MODULES = ("local", "oracle")
+_SPARK = {"join": "streamjoin.spark.frames"}
+_SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")
+
+
+def __getattr__(name: str) -> Any:
+    """Load Spark, Arrow and Numba when they are first used: the import itself stays light."""
+    if name in _MODULES:
+        return importlib.import_module(f"streamjoin.{name}")
+    if name in _SPARK:
+        for module in _SPARK_NEEDS:
+            if not _is_installed(module):
+                raise MissingExtraError.of("spark", module)
+        return getattr(importlib.import_module(_SPARK[name]), name)
+    msg = f"module 'streamjoin' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:  # a parent package is missing
+        return False

@@ -1,0 +1,13 @@
+"""Benchmarks, each a module with ``run(report, quick=False) -> dict``.
+
+`BENCHES` maps the name on the command line to the module; modules are imported when they are run,
+so that listing the names needs neither Spark nor DuckDB.
+"""
+
+BENCHES = {
+    "kernel": "streamjoin.bench.kernel",
+    "window-join": "streamjoin.bench.window_join",
+    "window-growth": "streamjoin.bench.window_growth",
+}
+
+__all__ = ["BENCHES"]

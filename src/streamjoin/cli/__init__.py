@@ -1,0 +1,24 @@
+"""The command line.
+
+Reading order: `app` (the commands and how they fail), `sections` and `pipeline_file` (what a
+pipeline file may say), `problems` (its mistakes as sentences), `plan` (the file in Spark's words),
+`run` (from the file to the summary), `display` and `totals` (progress on the terminal), `bench`.
+"""
+
+from streamjoin.errors import MissingExtraError
+
+
+def main() -> None:
+    """Entry point of the command ``streamjoin``."""
+    import sys
+
+    try:
+        from streamjoin.cli.app import run_app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"typer", "rich", "pydantic", "tomli"}:
+            raise
+        sys.exit(f"streamjoin: {MissingExtraError.of('cli', error.name or '')}")
+    sys.exit(run_app())
+
+
+__all__ = ["main"]

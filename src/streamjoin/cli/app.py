@@ -1,0 +1,92 @@
+"""The commands, and how they fail: one sentence on standard error, never a traceback."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streamjoin.cli.bench import bench_command
+from streamjoin.cli.run import run_command
+from streamjoin.errors import StreamJoinError
+
+WRONG_USE = 2
+FAILED = 1
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Join live streams on Spark.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"streamjoin {version('streamjoin')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Join live streams on Spark."""
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The pipeline file.")],
+) -> None:
+    """Run the pipeline of a file until it ends, its duration is over, or Ctrl-C."""
+    run_command(file)
+
+
+@app.command()
+def bench(
+    name: Annotated[
+        str | None, typer.Argument(help="Which benchmark; all of them if absent.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes, to see that it works.")
+    ] = False,
+) -> None:
+    """Measure, and compare with other systems."""
+    bench_command(name, as_json=json, quick=quick)
+
+
+def run_app(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    try:
+        app(args=None if arguments is None else list(arguments), standalone_mode=True)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    except StreamJoinError as error:
+        return _fail(str(error), error, WRONG_USE)
+    except Exception as error:
+        kind = type(error).__name__
+        hint = "set STREAMJOIN_DEBUG=1 to see the traceback"
+        return _fail(f"{_first_line(error) or kind} ({kind}; {hint})", error, FAILED)
+    return 0
+
+
+def _fail(sentence: str, error: Exception, code: int) -> int:
+    if os.environ.get("STREAMJOIN_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    print(f"streamjoin: {sentence}", file=sys.stderr)  # noqa: T201  # the command line's own voice
+    return code
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,159 @@
+"""Progress on the terminal: a live table, or a line per batch where there is no terminal."""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from streamjoin.cli.totals import Totals
+
+if TYPE_CHECKING:
+    from streamjoin.spark.watch import BatchProgress
+
+COLUMNS = (
+    "elapsed",
+    "batch",
+    "rows in",
+    "in/s",
+    "rows out",
+    "out/s",
+    "state",
+    "late",
+    "batch time",
+)
+SHOWN_BATCHES = 10
+
+
+class Display:
+    """Shows each batch as it ends; use it as a context manager around the run."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.totals = Totals()
+        self.began = time.monotonic()
+        self.recent: deque[tuple[str, ...]] = deque(maxlen=SHOWN_BATCHES)
+        self.live = Live(get_renderable=self._table, console=console, refresh_per_second=4)
+
+    def __enter__(self) -> "Display":
+        if self.console.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.live.stop()
+
+    def add(self, batch: "BatchProgress") -> None:
+        """Show a batch that has ended."""
+        seconds = self.totals.add(batch)
+        cells = (
+            clock(time.monotonic() - self.began),
+            str(batch.batch),
+            f"{batch.rows_in:,}",
+            f"{batch.rows_in / seconds:,.0f}",
+            f"{batch.rows_out:,}",
+            f"{batch.rows_out / seconds:,.0f}",
+            f"{self.totals.state_rows:,} rows, {size(self.totals.state_bytes)}",
+            f"{batch.late:,}",
+            f"{batch.seconds:.2f} s",
+        )
+        self.recent.append(cells)
+        if not self.console.is_terminal:
+            self.console.print(plain_line(cells), soft_wrap=True)
+
+    def _table(self) -> Table:
+        totals = self.totals
+        elapsed = time.monotonic() - self.began
+        table = Table(show_footer=True, caption="Ctrl-C stops after the running batch")
+        footers = (
+            clock(elapsed),
+            str(len(totals.batch_seconds)),
+            f"{totals.rows_in:,}",
+            f"{totals.rows_in / elapsed:,.0f}",
+            f"{totals.rows_out:,}",
+            f"{totals.rows_out / elapsed:,.0f}",
+            "",
+            f"{totals.late:,}",
+            f"{totals.mean_batch_seconds:.2f} s",
+        )
+        for name, footer in zip(COLUMNS, footers, strict=True):
+            table.add_column(name, footer, justify="right", no_wrap=True)
+        for cells in self.recent:
+            table.add_row(*cells)
+        return table
+
+
+def summary(totals: Totals, results: str | None, checkpoint: str | None) -> Table:
+    """Make the closing table of a run."""
+    table = Table(title="Summary", title_justify="left", show_header=False)
+    seconds = max(totals.seconds, 0.001)
+    rows = [
+        ("batches", f"{len(totals.batch_seconds):,} in {clock(totals.seconds)}"),
+        ("rows in", f"{totals.rows_in:,} ({totals.rows_in / seconds:,.0f}/s)"),
+        ("rows out", f"{totals.rows_out:,} ({totals.rows_out / seconds:,.0f}/s)"),
+        ("late rows", f"{totals.late:,}"),
+        ("rows with a null key or time", f"{totals.null:,}"),
+        ("state at the end", f"{totals.state_rows:,} rows, {size(totals.state_bytes)}"),
+        ("largest state", size(totals.peak_state_bytes)),
+        (
+            "batch time",
+            f"{totals.mean_batch_seconds:.2f} s mean, {totals.p95_batch_seconds:.2f} s p95",
+        ),
+    ]
+    if results is not None:
+        rows.append(("results", results))
+    if checkpoint is not None:
+        rows.append(("checkpoint", checkpoint))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def plain_line(cells: Sequence[str]) -> str:
+    """Write a batch in one line.
+
+    Examples
+    --------
+    >>> plain_line(("0:04", "1", "80", "40", "7", "4", "90 rows, 2 KB", "0", "0.31 s"))
+    'elapsed 0:04 | batch 1 | rows in 80 | in/s 40 | rows out 7 | out/s 4 | ... | batch time 0.31 s'
+    """
+    return " | ".join(f"{name} {cell}" for name, cell in zip(COLUMNS, cells, strict=True))
+
+
+def clock(seconds: float) -> str:
+    """Write a length of time as on a clock.
+
+    Examples
+    --------
+    >>> clock(75.2), clock(3725)
+    ('1:15', '1:02:05')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def size(n_bytes: float) -> str:
+    """Write a number of bytes.
+
+    Examples
+    --------
+    >>> size(512), size(2_500_000)
+    ('512 B', '2.5 MB')
+    """
+    for unit in ("B", "KB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} TB"

@@ -1,0 +1,170 @@
+"""Read a pipeline file and check all of it before anything starts."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from streamjoin.cli.problems import describe, unknown_name
+from streamjoin.cli.sections import (
+    AVAILABLE_NOW,
+    GeneratorSource,
+    JoinSection,
+    RunSection,
+    Section,
+    SinkSection,
+    StreamSource,
+)
+from streamjoin.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TABLES = ("sources", "join", "sink", "run", "spark")
+TEMPORARY_SINKS = ("console", "noop")  # nothing to resume, so a checkpoint may go with the run
+SPARK_NAMES = ("master", "driver_memory")
+
+Source = GeneratorSource | StreamSource
+S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True)
+class PipelineFile:
+    """A checked pipeline file."""
+
+    file: Path
+    names: tuple[str, str]
+    left: Source
+    right: Source
+    join: JoinSection
+    sink: SinkSection
+    run: RunSection
+    spark: Mapping[str, str]
+
+
+def load(file: Path) -> PipelineFile:
+    """Read and check a pipeline file.
+
+    Raises
+    ------
+    ConfigError
+        With a line for each mistake of a table: the file, the key, what came and what is allowed.
+    """
+    try:
+        return _check(file, _read(file))
+    except ConfigError as error:
+        lines = str(error).splitlines()
+        raise ConfigError("\n".join(f"{file}: {line}" for line in lines)) from None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        msg = f"cannot be read: {error.strerror}"
+        raise ConfigError(msg) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        msg = f"is not TOML: {error}"
+        raise ConfigError(msg) from None
+
+
+def _check(file: Path, document: dict[str, Any]) -> PipelineFile:
+    for name in document:
+        _expect(name in TABLES, name, unknown_name(name, TABLES))
+    sources = _sources(document.get("sources"))
+    join = _section("join", JoinSection, document.get("join", {}))
+    sink = _section("sink", SinkSection, document.get("sink", {}))
+    run = _section("run", RunSection, document.get("run", {}))
+    names = _sides(join, list(sources))
+    _check_ending(run, sources)
+    needed = sink.path is None and sink.type not in TEMPORARY_SINKS
+    what = f"missing; allowed: a folder (a {sink.type} sink has no place for it by itself)"
+    _expect(not needed or run.checkpoint is not None, "run.checkpoint", what)
+    return PipelineFile(
+        file=file,
+        names=names,
+        left=sources[names[0]],
+        right=sources[names[1]],
+        join=join,
+        sink=sink,
+        run=run,
+        spark=_spark_settings(document.get("spark", {})),
+    )
+
+
+def _expect(holds: bool, key: str, what: str) -> None:
+    if not holds:
+        msg = f"key `{key}`: {what}"
+        raise ConfigError(msg)
+
+
+def _section(name: str, model: type[S], table: Any) -> S:
+    _expect(isinstance(table, dict), name, f"got {table!r}; allowed: a table [{name}]")
+    try:
+        return model(**table)
+    except ValidationError as error:
+        raise ConfigError("\n".join(describe(name, error, model))) from None
+
+
+def _sources(tables: Any) -> dict[str, Source]:
+    two = "allowed: two tables, such as [sources.calls] and [sources.trades]"
+    _expect(isinstance(tables, dict), "sources", f"got {tables!r}; {two}")
+    _expect(len(tables) == 2, "sources", f"got {len(tables)} ({', '.join(tables)}); {two}")
+    sources: dict[str, Source] = {}
+    for name, table in tables.items():
+        generated = isinstance(table, dict) and table.get("type") == "generator"
+        model: type[Source] = GeneratorSource if generated else StreamSource
+        sources[name] = _section(f"sources.{name}", model, table)
+    return sources
+
+
+def _sides(join: JoinSection, names: list[str]) -> tuple[str, str]:
+    left, right = join.left or names[0], join.right or names[1]
+    for key, name in (("left", left), ("right", right)):
+        _expect(name in names, f"join.{key}", f"got {name!r}; allowed: {', '.join(names)}")
+    _expect(left != right, "join.right", f"got {right!r} for both sides; allowed: two sources")
+    return left, right
+
+
+def _check_ending(run: RunSection, sources: Mapping[str, Source]) -> None:
+    """Refuse to take all that is available of a stream that is being made up without an end."""
+    for name, source in sources.items():
+        endless = isinstance(source, GeneratorSource) and source.seconds is None
+        what = f'missing; allowed: seconds of data, as run.trigger is "{AVAILABLE_NOW}"'
+        _expect(not endless or run.trigger != AVAILABLE_NOW, f"sources.{name}.seconds", what)
+
+
+def _spark_settings(table: Any) -> dict[str, str]:
+    """Flatten ``[spark]``: TOML reads the dots of a bare ``spark.sql.x = 1`` as nested tables."""
+    _expect(isinstance(table, dict), "spark", f"got {table!r}; allowed: a table [spark]")
+    settings = dict(_flatten("", table))
+    for name in settings:
+        known = name in SPARK_NAMES or name.startswith("spark.")
+        what = f"unknown; allowed: {', '.join(SPARK_NAMES)} or any Spark setting (spark.*)"
+        _expect(known, f"spark.{name}", what)
+    return settings
+
+
+def _flatten(prefix: str, table: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(f"{prefix}{name}.", value)
+        else:
+            yield f"{prefix}{name}", option_text(value)
+
+
+def option_text(value: object) -> str:
+    """Write a value the way Spark reads it.
+
+    Examples
+    --------
+    >>> option_text(True), option_text(3)
+    ('true', '3')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,77 @@
+"""From a checked pipeline file to a pipeline in Spark's words."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamjoin.cli.pipeline_file import PipelineFile, Source, option_text
+from streamjoin.cli.sections import AVAILABLE_NOW, GeneratorSource
+from streamjoin.durations import parse_duration
+
+if TYPE_CHECKING:
+    from streamjoin.spark import pipeline
+
+
+def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipeline":
+    """Make the pipeline.
+
+    Parameters
+    ----------
+    settings
+        The file.
+    now
+        Event time at which generated streams begin, in seconds since 1970: the same for both.
+    scratch
+        Folder for a checkpoint that need not outlive the run.
+    """
+    from streamjoin.spark.pipeline import Pipeline, Sink
+
+    sink, run = settings.sink, settings.run
+    path = resolve(settings.file, sink.path)
+    checkpoint = resolve(settings.file, run.checkpoint)
+    if checkpoint is None:
+        checkpoint = f"{path}_checkpoint" if path else str(scratch / "checkpoint")
+    chosen = settings.join.model_dump(exclude={"left", "right"})
+    return Pipeline(
+        left=_source(settings, settings.left, now),
+        right=_source(settings, settings.right, now),
+        join=chosen,
+        sink=Sink(sink.type, path, _texts(sink.options)),
+        checkpoint=checkpoint,
+        trigger=None if run.trigger == AVAILABLE_NOW else run.trigger,
+    )
+
+
+def _source(settings: PipelineFile, source: Source, now: float) -> "pipeline.Source":
+    from streamjoin.spark.generator import FORMAT
+    from streamjoin.spark.pipeline import Source as SparkSource
+
+    if isinstance(source, GeneratorSource):
+        options = source.model_dump(exclude={"type", "select", "disorder"}, exclude_none=True)
+        disorder_us = parse_duration(source.disorder, "disorder")
+        options |= {"start": now, "disorder_ms": round(disorder_us / 1000)}
+        return SparkSource(FORMAT, options=_texts(options), select=source.select)
+    options = _texts(source.options)
+    if source.max_files_per_trigger is not None:
+        options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
+    path = resolve(settings.file, source.path)
+    return SparkSource(source.type, path, source.ddl, options, source.select)
+
+
+def resolve(file: Path, path: str | None) -> str | None:
+    """Read a path relative to the pipeline file's folder; addresses stay as they are.
+
+    Examples
+    --------
+    >>> resolve(Path("/pipelines/p.toml"), "data/calls")
+    '/pipelines/data/calls'
+    >>> resolve(Path("p.toml"), "s3a://bucket/calls")
+    's3a://bucket/calls'
+    """
+    if path is None or "://" in path:
+        return path
+    return str((file.parent / path).resolve())
+
+
+def _texts(options: Mapping[str, object]) -> dict[str, str]:
+    return {name: option_text(value) for name, value in options.items()}

@@ -1,0 +1,136 @@
+"""What each table of a pipeline file may say.
+
+The description of a field is what a wrong value is answered with.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from streamjoin.cli.problems import MISSING_HERE
+from streamjoin.durations import parse_duration
+
+FILE_FORMATS = ("parquet", "json", "csv")
+AVAILABLE_NOW = "available-now"
+
+
+def _check_duration(text: str) -> str:
+    if parse_duration(text, "duration") < 0:
+        msg = "negative"
+        raise ValueError(msg)
+    return text
+
+
+def _missing(*, what: str) -> PydanticCustomError:
+    return PydanticCustomError(MISSING_HERE, "missing; allowed: {what}", {"what": what})
+
+
+Duration = Annotated[str, AfterValidator(_check_duration)]
+Options = dict[str, str | bool | int | float]
+
+OPTIONS: Any = Field(default_factory=dict, description="a table of the Spark format's options")
+SELECT: Any = Field(
+    default=(), description='a list of SQL expressions such as ["id", "price * 2 AS p"]'
+)
+
+
+class Section(BaseModel):
+    """A table of the file: no unknown keys, no change after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GeneratorSource(Section):
+    """``[sources.NAME]`` with ``type = "generator"``: a built-in seeded stream."""
+
+    type: Literal["generator"] = Field(description="generator")
+    workload: Literal["calls", "trades"] = Field("calls", description="calls, trades")
+    rate: float = Field(1000.0, gt=0, le=1e9, description="rows per second, more than 0")
+    keys: int = Field(10_000, ge=1, le=10_000_000, description="1 to 10000000")
+    skew: float = Field(0.0, ge=0, le=10, description="Zipf exponent, 0 (uniform) to 10")
+    seed: int = Field(0, ge=0, description="a whole number, 0 or more")
+    seconds: float | None = Field(None, gt=0, description="seconds of data, more than 0; or absent")
+    disorder: Duration = Field("0 seconds", description='a duration such as "500 ms"')
+    select: tuple[str, ...] = SELECT
+
+
+class StreamSource(Section):
+    """``[sources.NAME]`` with any other type: files, or any streaming format that Spark knows."""
+
+    type: str = Field(description="parquet, json, csv, generator or any Spark streaming format")
+    path: str | None = Field(None, description="a folder", validate_default=True)
+    ddl: str | None = Field(
+        None,
+        alias="schema",
+        description='the columns, such as "id BIGINT, at TIMESTAMP"',
+        validate_default=True,
+    )
+    options: Options = OPTIONS
+    max_files_per_trigger: int | None = Field(None, ge=1, description="a whole number, 1 or more")
+    select: tuple[str, ...] = SELECT
+
+    @field_validator("path")
+    @classmethod
+    def _files_have_a_path(cls, path: str | None, info: ValidationInfo) -> str | None:
+        if path is None and info.data.get("type") in FILE_FORMATS:
+            raise _missing(what=f"the folder of the {info.data['type']} files")
+        return path
+
+    @field_validator("ddl")
+    @classmethod
+    def _text_has_a_schema(cls, ddl: str | None, info: ValidationInfo) -> str | None:
+        if ddl is None and info.data.get("type") in ("json", "csv"):
+            raise _missing(what='the columns, such as "id BIGINT, at TIMESTAMP"')
+        return ddl
+
+
+class JoinSection(Section):
+    """``[join]``: the arguments of `streamjoin.join`."""
+
+    left: str | None = Field(None, description="name of a source; the first if absent")
+    right: str | None = Field(None, description="name of a source; the second if absent")
+    on: str | list[str | tuple[str, str]] = Field(
+        description='a column, a list of columns, or a list of pairs [["left", "right"]]'
+    )
+    time: str | tuple[str, str] = Field(description='a column, or a pair ["left", "right"]')
+    window: Duration | tuple[Duration, Duration] = Field(
+        description='a duration such as "10 minutes", or a pair ["10 minutes", "2 minutes"]'
+    )
+    lateness: Duration = Field("0 seconds", description='a duration such as "30 seconds"')
+    suffixes: tuple[str, str] = Field(
+        ("_left", "_right"), description='a pair such as ["_left", "_right"]'
+    )
+    shards: int | None = Field(None, ge=1, description="a whole number, 1 or more; or absent")
+
+
+class SinkSection(Section):
+    """``[sink]``: where results go."""
+
+    type: str = Field(description="parquet, console, noop or any Spark streaming format")
+    path: str | None = Field(None, description="a folder", validate_default=True)
+    options: Options = OPTIONS
+
+    @field_validator("path")
+    @classmethod
+    def _files_have_a_path(cls, path: str | None, info: ValidationInfo) -> str | None:
+        if path is None and info.data.get("type") in FILE_FORMATS:
+            raise _missing(what=f"a folder for the {info.data['type']} files")
+        return path
+
+
+class RunSection(Section):
+    """``[run]``: when to run, for how long, and where to remember how far it came."""
+
+    trigger: str = Field(
+        AVAILABLE_NOW, description='"available-now" or a duration such as "2 seconds"'
+    )
+    duration: Duration | None = Field(
+        None, description='a duration such as "60 seconds"; or absent'
+    )
+    checkpoint: str | None = Field(None, description="a folder; or absent")
+
+    @field_validator("trigger")
+    @classmethod
+    def _known_trigger(cls, trigger: str) -> str:
+        return trigger if trigger == AVAILABLE_NOW else _check_duration(trigger)

@@ -1,0 +1,38 @@
+"""The one place that names Numba: compiled once, kept on disk, free of the interpreter lock."""
+
+from collections.abc import Callable
+from typing import ParamSpec, Protocol, TypeVar, cast
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class Kernel(Protocol[P, R]):
+    """A compiled function; `py_func` is the same function uncompiled."""
+
+    @property
+    def py_func(self) -> Callable[P, R]:
+        """The plain Python function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the compiled function."""
+
+
+def njit(function: Callable[P, R]) -> Kernel[P, R]:
+    """Compile a function of arrays and numbers on its first call.
+
+    The machine code is kept next to the source. Numba notices when a kernel's own file changes, not
+    when a kernel that it calls in another file does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamjoin.core.kernels.equi import split_by_shard
+    >>> order, begin = split_by_shard.py_func(np.array([7, 8]), n_shards=1)
+    >>> order.tolist(), begin.tolist()
+    ([0, 1], [0, 2])
+    """
+    compiled = numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+    return cast(Kernel[P, R], compiled)

@@ -1,0 +1,91 @@
+"""Basic windows: the slices of a window that are stored, probed and expired as wholes (GED-A8).
+
+A stream's time line is cut into equal slices of `basic_us`. What one batch brings for one slice is
+one immutable `BasicWindow`: written once, read when it may match, removed when its last tuple is
+too old. Tuples never move between slices.
+
+```
+window_us           |<------------- remembered ------------->|
+slices     ... | 41 | 42 | 43 | 44 | 45 |    watermark = the newest time all have reached
+                 ^ removed once  watermark - last > window_us
+```
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin._typing import Times
+from streamjoin.core.batch import Batch
+from streamjoin.core.stream import Stream
+from streamjoin.errors import StateError
+
+N_BASIC_WINDOWS: Final = 4
+"""Slices per window: state holds at most one slice, a quarter of the window, too much."""
+
+
+@dataclass(frozen=True)
+class BasicWindow:
+    """What the directory knows of one stored slice.
+
+    `slice` and `sequence` (the number of the batch that brought it) name it; `first` and `last` are
+    its smallest and largest event times; `checksum` is the CRC-32 of its `size` bytes.
+    """
+
+    slice: int
+    sequence: int
+    rows: int
+    first: int
+    last: int
+    size: int
+    checksum: int
+
+    def may_meet(self, low: int, high: int) -> bool:
+        """Whether a tuple with low <= time <= high may be in it."""
+        return self.first <= high and low <= self.last
+
+
+def basic_length_us(window_us: int) -> int:
+    """Length of a basic window of a window, rounded up."""
+    return -(-window_us // N_BASIC_WINDOWS)
+
+
+def cut(batch: Batch) -> Iterator[tuple[int, pa.RecordBatch, Times]]:
+    """Cut a batch in the total order into (slice, rows, times) without copying rows."""
+    if len(batch) == 0:
+        return
+    slices = batch.times // basic_length_us(batch.stream.window_us)
+    edges = np.flatnonzero(np.diff(slices)) + 1
+    starts = [0, *edges.tolist(), len(batch)]
+    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+        rows = batch.rows.slice(start, stop - start)
+        yield int(slices[start]), rows, batch.times[start:stop]
+
+
+def encode(
+    slice_: int, sequence: int, rows: pa.RecordBatch, times: Times
+) -> tuple[BasicWindow, pa.Buffer]:
+    """A basic window's directory entry and its bytes (Arrow IPC, no schema)."""
+    blob = rows.serialize()
+    first, last = int(times[0]), int(times[-1])
+    checksum = zlib.crc32(blob)
+    return BasicWindow(slice_, sequence, len(rows), first, last, blob.size, checksum), blob
+
+
+def decode(blob: pa.Buffer, stream: Stream) -> Batch:
+    """The rows of a basic window, without copying."""
+    return Batch(pa.ipc.read_record_batch(blob, stream.stored), stream)
+
+
+def check(window: BasicWindow, blob: pa.Buffer) -> None:
+    """Refuse bytes that are not the ones that were stored."""
+    if blob.size != window.size or zlib.crc32(blob) != window.checksum:
+        msg = (
+            f"stored basic window {window.slice} (batch {window.sequence}) is damaged: its checksum"
+            " differs; restore the checkpoint from a copy or start with a new one"
+        )
+        raise StateError(msg)

@@ -1,0 +1,52 @@
+"""Spark's errors, condensed to the sentence that a user can act on."""
+
+import re
+
+from streamjoin import errors
+
+PREFIXES = (
+    r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ",
+    r"(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ",  # a Java class name
+    r"Job aborted due to stage failure: Task .*? failed \d+ times?, most recent failure: .*?: ",
+    r"SQLSTATE: \w+[.;]?$",
+)
+
+
+def root_cause(error: BaseException) -> str:
+    r"""Sentence at the root of an error: without class names, states and stack traces.
+
+    Examples
+    --------
+    >>> root_cause(RuntimeError("[STREAM_FAILED] Query [id = 1, runId = 2] terminated with "
+    ...     "exception: disk full SQLSTATE: XXKST\n\tat org.apache.spark.Foo.bar(Foo.scala)"))
+    'disk full'
+    >>> root_cause(ValueError())
+    'ValueError'
+    """
+    text = str(error).strip()
+    line = _last_python_error(text) or _last_java_cause(text) or text.partition("\n")[0]
+    for prefix in PREFIXES:
+        line = re.sub(prefix, "", line).strip()
+    return line or type(error).__name__
+
+
+def _last_python_error(text: str) -> str | None:
+    r"""Last line of the last Python traceback, where the exception and its message stand.
+
+    Examples
+    --------
+    >>> _last_python_error("Traceback (most recent call last):\n  File x\nKeyError: 'a'\n\tat y")
+    "KeyError: 'a'"
+    """
+    _, found, traceback = text.rpartition("Traceback (most recent call last):")
+    if not found:
+        return None
+    line = next((line for line in traceback.splitlines() if line[:1].strip()), "")
+    name, _, message = line.partition(": ")
+    ours = getattr(errors, name.rpartition(".")[2], None)
+    return message if ours is not None and message else line
+
+
+def _last_java_cause(text: str) -> str | None:
+    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    return causes[-1] if causes else None

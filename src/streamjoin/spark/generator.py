@@ -1,0 +1,162 @@
+"""A built-in streaming source: `workloads` at the clock's pace, replayable from its offsets."""
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from streamjoin.errors import ConfigError
+from streamjoin.workloads import GeneratedStream
+from streamjoin.workloads.stream import BLOCK_ROWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+FORMAT = "streamjoin-generator"
+
+SQL_TYPES = {
+    pa.int64(): "bigint",
+    pa.int32(): "int",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.timestamp("us", tz="UTC"): "timestamp",
+}
+
+
+def register_generator(spark: "SparkSession") -> None:
+    """Make ``spark.readStream.format("streamjoin-generator")`` known to a session.
+
+    Options: those of `GeneratedStream` (``workload``, ``rate``, ``keys``, ``skew``, ``seed``,
+    ``disorder_ms``), ``seconds`` (the stream ends after so much event time; endless if absent),
+    ``start`` (event time of the first row in seconds since 1970; by default the time of the query's
+    start), ``backlog_seconds`` (a micro-batch holds at most so much, 10 by default) and
+    ``partitions`` (tasks per micro-batch, 2 by default).
+
+    Examples
+    --------
+    >>> spark = getfixture("spark")
+    >>> register_generator(spark)
+    >>> calls = spark.readStream.format("streamjoin-generator").option("rate", 5000).load()
+    >>> calls.columns
+    ['person', 'called_at', 'caller', 'seconds']
+    """
+    spark.dataSource.register(GeneratorSource)
+
+
+class RowRange(InputPartition):
+    """Rows ``first`` to ``last`` (exclusive), for one task, of the stream begun at ``start_us``."""
+
+    def __init__(self, first: int, last: int, start_us: int) -> None:
+        self.first = first
+        self.last = last
+        self.start_us = start_us
+
+
+class GeneratorSource(DataSource):
+    """The data source behind the format ``streamjoin-generator``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Name of the format."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Columns of the workload, in Spark's words."""
+        fields = _stream(self.options).settings.schema
+        return ", ".join(f"{field.name} {SQL_TYPES[field.type]}" for field in fields)
+
+    def streamReader(self, schema: "StructType") -> "GeneratorReader":
+        """Reader over the same options."""
+        return GeneratorReader(self.options)
+
+
+class GeneratorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Hands out rows as the clock makes them due.
+
+    An offset is ``{"row", "start_us"}``: rows handed out, and the event time of row 0, which every
+    offset carries along from the first. Rows depend on nothing else, so a restarted query makes the
+    very same rows. While no query reads it the stream pauses: it does not pile up rows.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.options = options
+        self.stream = _stream(options)
+        seconds = _number(options, "seconds", 0.0)
+        self.end_row = round(seconds * self.stream.rate_per_second) if seconds else None
+        backlog = _number(options, "backlog_seconds", 10.0)
+        self.max_rows = max(1, round(backlog * self.stream.rate_per_second))
+        self.n_partitions = max(1, int(_number(options, "partitions", 2)))
+        self.available_now = False
+        self.resumed: tuple[int, float] | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        """Begin at row 0, now."""
+        start = _number(self.options, "start", time.time())
+        return {"row": 0, "start_us": round(start * 1e6)}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Offer all rows of a bounded stream at once; an endless one has none that are due yet."""
+        self.available_now = True
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Keep a micro-batch small even when the query was down or slow for long."""
+        return ReadMaxRows(self.max_rows)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """Rows due by now, within the limit."""
+        row = self._due(start["row"])
+        if isinstance(limit, ReadMaxRows):
+            row = min(row, start["row"] + limit.max_rows)
+        return {**start, "row": max(row, start["row"])}
+
+    def _due(self, row: int) -> int:
+        if self.resumed is None:
+            self.resumed = row, time.monotonic()
+        if self.available_now:
+            return row if self.end_row is None else self.end_row
+        first, since = self.resumed
+        due = first + int((time.monotonic() - since) * self.stream.rate_per_second)
+        return due if self.end_row is None else min(due, self.end_row)
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """Split the rows into tasks, at most one per block.
+
+        The end offset says when the stream began: the start offset of a replayed first batch is
+        made anew and may say another time.
+        """
+        first, last = start["row"], end["row"]
+        n = min(self.n_partitions, -(-(last - first) // BLOCK_ROWS))
+        cuts = [first + (last - first) * i // n for i in range(n + 1)] if n else []
+        return [RowRange(low, high, end["start_us"]) for low, high in pairwise(cuts) if low < high]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Make the rows of one task."""
+        assert isinstance(partition, RowRange)
+        stream = _stream(self.options, partition.start_us)
+        yield from stream.batches(partition.first, partition.last)
+
+
+def _stream(options: Mapping[str, str], start_us: int = 0) -> GeneratedStream:
+    return GeneratedStream(
+        workload=options.get("workload", "calls"),
+        rate_per_second=_number(options, "rate", 1000.0),
+        keys=int(_number(options, "keys", 10_000)),
+        skew=_number(options, "skew", 0.0),
+        disorder_ms=int(_number(options, "disorder_ms", 0)),
+        seed=int(_number(options, "seed", 0)),
+        start_us=start_us,
+    )
+
+
+def _number(options: Mapping[str, str], name: str, default: float) -> float:
+    value: Any = options.get(name, default)
+    try:
+        return float(value)
+    except ValueError:
+        msg = f"{name}: got {value!r}; allowed: a number"
+        raise ConfigError(msg) from None

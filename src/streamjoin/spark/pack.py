@@ -1,0 +1,111 @@
+"""Rows to blobs before the shuffle, and blobs to rows after it.
+
+Spark's state API loops over its input rows in Python, so it gets few and large ones: a map task
+splits its rows by shard and sends one Arrow blob per shard. Each of these rows is also a *tick*: it
+carries the largest event time that the task saw, so that every shard knows the time of the whole
+batch, whichever keys fell to it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from streamjoin._typing import Side
+from streamjoin.core.batch import Batch, arrange
+from streamjoin.core.kernels.equi import split_by_shard
+from streamjoin.core.stream import Stream
+
+CHUNK_BYTES: Final = 16 << 20
+"""A map task sends what it has gathered once it holds so much."""
+
+PACKED_DDL: Final = (
+    "shard long, side int, part int, chunk int, latest long, nulls long, blob binary"
+)
+_PACKED: Final = pa.schema(
+    [
+        ("shard", pa.int64()),
+        ("side", pa.int32()),
+        ("part", pa.int32()),
+        ("chunk", pa.int32()),
+        ("latest", pa.int64()),
+        ("nulls", pa.int64()),
+        ("blob", pa.binary()),
+    ]
+)
+Batches = Iterable[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Packs one side's rows; given to ``mapInArrow``."""
+
+    stream: Stream
+    side: Side
+    labels: tuple[int, ...]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Blobs of one map task, in the order of its rows."""
+        context = TaskContext.get()
+        part = context.partitionId() if context else 0
+        for chunk, rows in enumerate(_gather(batches)):
+            yield self._pack(rows, part, chunk)
+
+    def _pack(self, rows: pa.RecordBatch, part: int, chunk: int) -> pa.RecordBatch:
+        stored, n_null, latest = arrange(rows, self.stream)
+        batch = Batch(stored, self.stream)
+        n = len(self.labels)
+        order, begin = split_by_shard(batch.keys, n)
+        blobs = _serialize(stored.take(pa.array(order)), begin)
+        columns = [
+            pa.array(self.labels, pa.int64()),
+            pa.array([self.side] * n, pa.int32()),
+            pa.array([part] * n, pa.int32()),
+            pa.array([chunk] * n, pa.int32()),
+            pa.array([latest] * n, pa.int64()),
+            pa.array([n_null] + [0] * (n - 1), pa.int64()),  # counted by one shard
+            blobs,
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+
+
+def _gather(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Join Spark's small Arrow batches into large ones."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+            size += batch.nbytes
+        if size >= CHUNK_BYTES:
+            yield pa.concat_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.concat_batches(held)
+
+
+def _serialize(rows: pa.RecordBatch, begin: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
+    """Arrow IPC bytes of consecutive parts, as one binary column written once."""
+    sink = pa.BufferOutputStream()
+    offsets = [0]
+    for start, stop in zip(begin[:-1].tolist(), begin[1:].tolist(), strict=True):
+        sink.write(rows.slice(start, stop - start).serialize())
+        offsets.append(sink.tell())
+    ends = pa.py_buffer(np.array(offsets, np.int32))
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(offsets) - 1, [None, ends, sink.getvalue()]
+    )
+
+
+def unpacker(schema: pa.Schema) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """A function for ``mapInArrow`` that turns result blobs into rows."""
+
+    def unpack(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column("blob"):
+                yield pa.ipc.read_record_batch(blob.as_buffer(), schema)
+
+    return unpack

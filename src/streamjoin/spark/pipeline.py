@@ -1,0 +1,95 @@
+"""A whole pipeline, two sources, one join, one sink, as values that become a streaming query."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from streamjoin.spark.frames import join
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream to read, in the words of ``spark.readStream``.
+
+    Parameters
+    ----------
+    format
+        Name of a Spark streaming format.
+    path
+        Folder or address, for formats that have one.
+    schema
+        Columns as DDL; those of the files that are there if absent and the format is ``parquet``.
+    options
+        Options of the format.
+    select
+        SQL expressions to apply; all columns if empty.
+    """
+
+    format: str
+    path: str | None = None
+    schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    select: tuple[str, ...] = ()
+
+    def open(self, spark: "SparkSession") -> "DataFrame":
+        """Streaming DataFrame over the source."""
+        reader = spark.readStream.format(self.format).options(**self.options)
+        if self.schema is not None:
+            reader = reader.schema(self.schema)
+        elif self.format == "parquet":
+            # Spark wants a schema before it streams files; take it from those already there.
+            reader = reader.schema(
+                spark.read.options(**self.options).parquet(str(self.path)).schema
+            )
+        frame = reader.load(self.path)
+        return frame.selectExpr(*self.select) if self.select else frame
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where results go, in the words of ``DataFrame.writeStream``."""
+
+    format: str
+    path: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Two sources, the join's arguments, a sink, and when to run.
+
+    Parameters
+    ----------
+    left, right
+        The two streams.
+    join
+        Keyword arguments of `streamjoin.join`.
+    sink
+        Where results go.
+    checkpoint
+        Folder that makes a restart go on where the query stopped.
+    trigger
+        Time between micro-batches such as ``"2 seconds"``; None takes what is available and ends.
+    """
+
+    left: Source
+    right: Source
+    join: Mapping[str, Any]
+    sink: Sink
+    checkpoint: str
+    trigger: str | None = None
+
+    def start(self, spark: "SparkSession") -> "StreamingQuery":
+        """Start the query; the caller watches and stops it."""
+        joined = join(self.left.open(spark), self.right.open(spark), **self.join)
+        writer = joined.writeStream.format(self.sink.format).options(**self.sink.options)
+        writer = writer.outputMode("append").option("checkpointLocation", self.checkpoint)
+        if self.trigger is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=self.trigger)
+        return writer.start(self.sink.path)

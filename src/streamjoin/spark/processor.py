@@ -1,0 +1,123 @@
+"""The stateful operator: one window join per shard, called once per micro-batch."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin.core.batch import Batch
+from streamjoin.errors import StateError
+from streamjoin.joins.base import Pairs
+from streamjoin.joins.window_join import (
+    WindowJoin,
+    WindowJoinLogic,
+    WindowJoinState,
+    refuse_other,
+)
+from streamjoin.metrics import JoinMetrics
+from streamjoin.spark.rows import COUNTERS, OutputForm
+from streamjoin.spark.store import STATE_KEY, STATE_VALUE, SparkStore, local_folder
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What one shard gets in one micro-batch."""
+
+    batches: tuple[Batch, Batch]
+    latest: tuple[int | None, int | None]
+    nulls: tuple[int, int]
+
+    @classmethod
+    def unpack(cls, join: WindowJoin, frames: Iterator[pd.DataFrame]) -> "Arrivals":
+        """Sort blobs by side, map partition and chunk, and make one batch of each side's."""
+        packed = pd.concat(frames).sort_values(["side", "part", "chunk"])
+        parts = [packed[packed["side"] == side] for side in SIDES]
+        left, right = (cls._batch(join, side, parts[side]["blob"]) for side in SIDES)
+        times = [parts[side]["latest"].max() for side in SIDES]
+        latest = [None if pd.isna(t) else int(t) for t in times]
+        nulls = [int(parts[side]["nulls"].sum()) for side in SIDES]
+        return cls((left, right), (latest[LEFT], latest[RIGHT]), (nulls[LEFT], nulls[RIGHT]))
+
+    @staticmethod
+    def _batch(join: WindowJoin, side: Side, blobs: "pd.Series[Any]") -> Batch:
+        stream = join.streams[side]
+        chunks = [pa.ipc.read_record_batch(pa.py_buffer(b), stream.stored) for b in blobs]
+        return Batch.gather([chunk for chunk in chunks if chunk.num_rows], stream)
+
+
+class WindowJoinProcessor(StatefulProcessor):
+    """Runs a `WindowJoinLogic` on the state of one shard.
+
+    Decides from the committed state and the batch alone, so a retried batch gives the same rows.
+
+    Parameters
+    ----------
+    join
+        Settings.
+    form
+        How results leave.
+    agreed
+        What a checkpoint must agree on.
+    join_id
+        Names the local copies of this plan.
+    """
+
+    def __init__(
+        self, join: WindowJoin, form: OutputForm, agreed: dict[str, str], join_id: str
+    ) -> None:
+        self._join = join
+        self._form = form
+        self._agreed = agreed
+        self._join_id = join_id
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the one state variable; called by Spark."""
+        self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Join one shard's part of a micro-batch; called by Spark."""
+        store = SparkStore(self._windows, local_folder(self._join_id, int(key[0])))
+        state = self._read(store.read_directory())
+        arrivals = Arrivals.unpack(self._join, rows)
+        logic = WindowJoinLogic(self._join, state, store)
+        for pairs in logic.on_batch(arrivals.batches, arrivals.latest):
+            if len(pairs):
+                yield self._rows(pairs)
+        directory = {"agreed": self._agreed, **state.to_dict()}
+        store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
+        yield self._counters(logic.metrics, arrivals.nulls)
+
+    def close(self) -> None:
+        """Nothing to release; called by Spark."""
+
+    def _read(self, directory: bytes | None) -> WindowJoinState:
+        if directory is None:
+            return WindowJoinState()
+        try:
+            values = json.loads(directory)
+            agreed = values["agreed"]
+        except (ValueError, KeyError, TypeError):
+            msg = "the checkpoint holds no readable directory of this join; use a new one"
+            raise StateError(msg) from None
+        refuse_other(agreed, self._agreed)
+        return WindowJoinState.from_dict(values)
+
+    def _rows(self, pairs: Pairs) -> pd.DataFrame:
+        return self._form.frame(pairs.take(self._join.output))
+
+    def _counters(self, metrics: JoinMetrics, nulls: tuple[int, int]) -> pd.DataFrame:
+        counted = replace(
+            metrics,
+            rows_left=metrics.rows_left + nulls[LEFT],
+            rows_right=metrics.rows_right + nulls[RIGHT],
+            null_left=nulls[LEFT],
+            null_right=nulls[RIGHT],
+        )
+        return self._form.counters_frame(json.dumps(asdict(counted)))

@@ -1,0 +1,81 @@
+"""What a join needs of Spark: version, settings, workers that can import this library."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
+from typing import Final
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from streamjoin.errors import ConfigError, EngineError
+
+logger = logging.getLogger(__name__)
+
+OLDEST_SPARK: Final = (4, 2)
+_STATE: Final = "spark.sql.streaming.stateStore."
+_PROVIDER: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+
+
+def prepare(spark: SparkSession) -> int:
+    """Check the session, set what it left open, and return the number of state partitions."""
+    _check_version(pyspark.__version__)
+    _check_version(spark.version)
+    _want(spark, _STATE + "providerClass", _PROVIDER)
+    _want(spark, _STATE + "rocksdb.changelogCheckpointing.enabled", "true")
+    _check_workers(spark)
+    if _PARTITIONS not in _explicit(spark):
+        # Spark's default of 200 would run 200 stateful tasks in every micro-batch.
+        _set(spark, _PARTITIONS, str(spark.sparkContext.defaultParallelism))
+    return int(str(spark.conf.get(_PARTITIONS)))
+
+
+def _check_version(version: str) -> None:
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SPARK:
+        oldest = ".".join(map(str, OLDEST_SPARK))
+        msg = f"Spark: got version {version}; allowed: {oldest} or newer"
+        raise EngineError(msg)
+
+
+def _explicit(spark: SparkSession) -> dict[str, str]:
+    """Settings that somebody made; defaults are not among them."""
+    return dict(spark.conf.getAll)
+
+
+def _set(spark: SparkSession, key: str, value: str) -> None:
+    logger.info("setting %s to %s for this session", key, value)
+    spark.conf.set(key, value)
+
+
+def _want(spark: SparkSession, key: str, value: str) -> None:
+    got = _explicit(spark).get(key)
+    if got is None:
+        _set(spark, key, value)
+    elif got != value:
+        msg = f"{key}: got {got!r}; allowed: {value!r} (set it before the query starts)"
+        raise ConfigError(msg)
+
+
+def _check_workers(spark: SparkSession) -> None:
+    """Find out before the first batch whether local Python workers can run a join."""
+    if not spark.sparkContext.master.startswith("local"):
+        return
+    worker = shutil.which(spark.sparkContext.pythonExec)
+    if worker is None or (
+        os.path.abspath(worker) != os.path.abspath(sys.executable) and not _can_join(worker)
+    ):
+        msg = (
+            f"PYSPARK_PYTHON: Spark runs its workers with {spark.sparkContext.pythonExec!r}, which "
+            f"has no streamjoin; set PYSPARK_PYTHON={sys.executable} before the session starts"
+        )
+        raise EngineError(msg)
+
+
+@lru_cache(maxsize=8)
+def _can_join(python: str) -> bool:
+    command = [python, "-c", "import streamjoin.spark.processor"]
+    return subprocess.run(command, capture_output=True, check=False, timeout=120).returncode == 0

@@ -1,0 +1,109 @@
+"""The form in which results leave the stateful operator.
+
+Columns of plain types leave as they are: frames whose columns are Arrow arrays, which Spark takes
+over without a copy (*flat*). PySpark converts nested values one row at a time in Python, so results
+with arrays, maps or structs leave as Arrow blobs instead and are unpacked by one more ``mapInArrow``
+(*blobs*). One extra row per shard and batch carries the counters as JSON; `finish` adds them up with
+``observe`` and takes that row out.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from streamjoin.joins.base import OutputColumn
+from streamjoin.metrics import METRIC_NAMES
+from streamjoin.spark.pack import unpacker
+
+COUNTERS: Final = "_counters"
+
+
+@dataclass(frozen=True)
+class OutputForm:
+    """Shape of the operator's output.
+
+    Parameters
+    ----------
+    columns
+        The result's columns.
+    types
+        Their Spark types.
+    """
+
+    columns: tuple[OutputColumn, ...]
+    types: tuple[DataType, ...]
+
+    @property
+    def flat(self) -> bool:
+        """Whether every column is of a plain type."""
+        return not any(pa.types.is_nested(column.type) for column in self.columns)
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """Arrow schema of the rows."""
+        return pa.schema([(f"c{i}", column.type) for i, column in enumerate(self.columns)])
+
+    @property
+    def schema(self) -> StructType:
+        """Spark schema of what the operator emits."""
+        if self.flat:
+            kinds = [LongType() if _is_instant(c.type) else t for c, t in self._typed()]
+            fields = [StructField(f"c{i}", kind) for i, kind in enumerate(kinds)]
+        else:
+            fields = [StructField("blob", BinaryType())]
+        return StructType([*fields, StructField(COUNTERS, StringType())])
+
+    def frame(self, columns: list[pa.Array]) -> pd.DataFrame:
+        """Result rows as the operator emits them."""
+        if self.flat:
+            arrays = [c.view(pa.int64()) if _is_instant(c.type) else c for c in columns]
+            return _frame([*arrays, pa.nulls(len(columns[0]), pa.string())], self.schema.names)
+        rows = pa.RecordBatch.from_arrays(columns, schema=self.arrow)
+        blob = pa.array([rows.serialize().to_pybytes()], pa.binary())
+        return _frame([blob, pa.nulls(1, pa.string())], self.schema.names)
+
+    def counters_frame(self, counters: str) -> pd.DataFrame:
+        """The row that carries the counters."""
+        kinds = [pa.int64() if _is_instant(c.type) else c.type for c in self.columns]
+        nothing = [pa.nulls(1, kind) for kind in (kinds if self.flat else [pa.binary()])]
+        return _frame([*nothing, pa.array([counters])], self.schema.names)
+
+    def finish(self, emitted: DataFrame, name: str) -> DataFrame:
+        """Observe the counters under a name and give the rows their names and types."""
+        counted = ", ".join(f"{metric} long" for metric in METRIC_NAMES)
+        parsed = emitted.withColumn(COUNTERS, F.from_json(COUNTERS, counted))
+        sums = [F.sum(F.col(COUNTERS)[metric]).alias(metric) for metric in METRIC_NAMES]
+        rows = parsed.observe(name, *sums).filter(F.col(COUNTERS).isNull())
+        if not self.flat:
+            fields = [StructField(f"c{i}", t) for i, (_, t) in enumerate(self._typed())]
+            rows = rows.select("blob").mapInArrow(unpacker(self.arrow), StructType(fields))
+        columns = []
+        for i, column in enumerate(self.columns):
+            value = F.col(f"c{i}")
+            if self.flat and _is_instant(column.type):
+                value = F.timestamp_micros(value)
+            columns.append(value.alias(column.name))
+        return rows.select(*columns)
+
+    def _typed(self) -> list[tuple[OutputColumn, DataType]]:
+        return list(zip(self.columns, self.types, strict=True))
+
+
+def _is_instant(data_type: pa.DataType) -> bool:
+    """Timestamps with a zone: PySpark would convert them through pandas, so they go as numbers."""
+    return bool(pa.types.is_timestamp(data_type) and data_type.tz is not None)
+
+
+def _frame(arrays: list[pa.Array], names: list[str]) -> pd.DataFrame:
+    return pa.table(arrays, names=names).to_pandas(types_mapper=pd.ArrowDtype)

@@ -1,0 +1,162 @@
+"""Start a Spark session that suits streaming joins, or say in one sentence why it cannot start."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamjoin.errors import EngineError, MissingExtraError
+from streamjoin.spark.failures import root_cause
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+
+STATE_STORE = "spark.sql.streaming.stateStore."
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    f"{STATE_STORE}providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{STATE_STORE}rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def start_session(
+    app: str = "streamjoin",
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> "SparkSession":
+    """Start, or get, a Spark session with the settings that a streaming join wants.
+
+    Parameters
+    ----------
+    app
+        Name of the application.
+    master
+        Where Spark runs; ``local[*]`` unless the environment names one.
+    conf
+        Any Spark settings; they win over the defaults of this module.
+    log
+        Where the error output of a newly started Java goes; by default to that of this process.
+
+    Returns
+    -------
+    SparkSession
+        A session with the RocksDB state store, changelog checkpointing and quiet logs.
+
+    Raises
+    ------
+    EngineError
+        If Java is missing or too old, or Spark does not start.
+
+    Examples
+    --------
+    >>> _ = getfixture("spark")  # the session of this doctest; a new one takes some seconds
+    >>> spark = start_session("demo", master="local[2]")
+    >>> spark.conf.get("spark.sql.shuffle.partitions")
+    '2'
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingExtraError.of(extra="spark", module="pyspark") from error
+    require_java()
+    master = master or os.environ.get("MASTER") or "local[*]"
+    _prepare_environment(master)
+    builder = SparkSession.builder.appName(app).master(master)
+    for key, value in {**DEFAULTS, **_parallelism(master), **(conf or {})}.items():
+        builder = builder.config(key, value)
+    try:
+        with _error_output_to(log):
+            return builder.getOrCreate()
+    except Exception as error:
+        msg = f"Spark did not start with master {master!r}: {root_cause(error)}"
+        raise EngineError(msg) from error
+
+
+def require_java() -> None:
+    """Refuse a machine without Java 17 or later, the way Spark would look for it.
+
+    Examples
+    --------
+    >>> require_java()
+    """
+    found = _java_version()
+    if found is None or found < OLDEST_JAVA:
+        came = "none was found" if found is None else f"Java {found} was found"
+        msg = (
+            f"Spark needs Java {OLDEST_JAVA} or later and {came}; install it (Debian: apt install "
+            "openjdk-17-jre-headless, macOS: brew install openjdk@17) or point JAVA_HOME at it"
+        )
+        raise EngineError(msg)
+
+
+@contextmanager
+def _error_output_to(log: Path | None) -> Iterator[None]:
+    """Redirect file descriptor 2, the one that a child process inherits, for a while."""
+    if log is None:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _java_version() -> int | None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None:
+        return None
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(version[1]) if version else None
+
+
+def _prepare_environment(master: str) -> None:
+    """Let Spark's workers run this very Python, and a local Spark stay on this machine."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    scripts = str(Path(sys.executable).parent)
+    paths = os.environ.get("PATH", "").split(os.pathsep)
+    if paths[0] != scripts:
+        os.environ["PATH"] = os.pathsep.join([scripts, *paths])
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _parallelism(master: str) -> dict[str, str]:
+    """One shuffle partition per local core; a cluster keeps Spark's own number.
+
+    Examples
+    --------
+    >>> _parallelism("local[3]")
+    {'spark.sql.shuffle.partitions': '3'}
+    >>> _parallelism("spark://host:7077")
+    {}
+    """
+    local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if local is None:
+        return {}
+    cores = {None: "1", "*": str(os.cpu_count() or 1)}.get(local[1], local[1])
+    return {"spark.sql.shuffle.partitions": cores}

@@ -1,0 +1,119 @@
+"""Basic windows in Spark's state store, with a copy close by.
+
+The state store is the truth. Reading a blob from it costs a trip through the JVM (about 20 MB/s),
+so each blob is also written to a private file on the worker's local disk and mapped into memory;
+any Python worker of the machine that meets the shard again finds it there. The file's name holds
+the checksum that the directory in state holds too: a file of other content is never taken for it,
+and a missing one is only slower.
+"""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from streamjoin._typing import Side
+from streamjoin.core.window import BasicWindow, check
+from streamjoin.errors import StateError
+
+STATE_KEY = "side int, slice long, sequence long"
+STATE_VALUE = "blob binary"
+_DIRECTORY = (-1, 0, 0)
+
+
+class MapState(Protocol):
+    """The part of Spark's MapState that is used here."""
+
+    def getValue(self, key: tuple[int, int, int]) -> Any:
+        """Value of a key, or None."""
+
+    def updateValue(self, key: tuple[int, int, int], value: tuple[bytes]) -> None:
+        """Set the value of a key."""
+
+    def removeKey(self, key: tuple[int, int, int]) -> None:
+        """Forget a key."""
+
+
+class SparkStore:
+    """A `WindowStore` over one shard's MapState.
+
+    Parameters
+    ----------
+    state
+        Spark's map from (side, slice, sequence) to bytes.
+    folder
+        Where copies are kept; None for none.
+    """
+
+    def __init__(self, state: MapState, folder: Path | None) -> None:
+        self._state = state
+        self._folder = folder
+
+    def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
+        """Keep a new basic window."""
+        self._state.updateValue((side, window.slice, window.sequence), (blob.to_pybytes(),))
+        self._keep_copy(side, window, blob)
+
+    def get(self, side: Side, window: BasicWindow) -> pa.Buffer:
+        """Bytes of a basic window: from the copy if there is one, else from state."""
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                copy: pa.Buffer = pa.memory_map(str(self._path(side, window))).read_buffer()
+                if copy.size == window.size:
+                    return copy
+        found = self._state.getValue((side, window.slice, window.sequence))
+        if found is None:
+            msg = (
+                f"stored basic window {window.slice} (batch {window.sequence}) is missing; restore"
+                " the checkpoint from a copy or start with a new one"
+            )
+            raise StateError(msg)
+        blob = pa.py_buffer(bytes(found[0]))
+        check(window, blob)
+        self._keep_copy(side, window, blob)
+        return blob
+
+    def remove(self, side: Side, window: BasicWindow) -> None:
+        """Forget a basic window."""
+        self._state.removeKey((side, window.slice, window.sequence))
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                self._path(side, window).unlink()
+
+    def read_directory(self) -> bytes | None:
+        """The directory as it was committed, or None before the first batch."""
+        found = self._state.getValue(_DIRECTORY)
+        return None if found is None else bytes(found[0])
+
+    def write_directory(self, directory: bytes) -> None:
+        """Replace the directory."""
+        self._state.updateValue(_DIRECTORY, (directory,))
+
+    def _path(self, side: Side, window: BasicWindow) -> Path:
+        assert self._folder is not None
+        name = f"{side}.{window.slice}.{window.sequence}.{window.checksum:08x}"
+        return self._folder / name
+
+    def _keep_copy(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
+        """Best effort: a full disk makes the next read slower, not wrong."""
+        if self._folder is None:
+            return
+        path = self._path(side, window)
+        with contextlib.suppress(OSError):
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_bytes(blob)
+            draft.rename(path)
+
+
+def local_folder(join_id: str, shard: int) -> Path | None:
+    """Folder for one shard's copies below Spark's local directory, which Spark removes at its end."""
+    base = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
+    folder = Path(base) / f"streamjoin-{join_id}" / str(shard)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder

@@ -1,0 +1,131 @@
+"""Follow a running query batch by batch, and stop it between batches."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+METRICS = "streamjoin"
+POLL_SECONDS = 0.2
+LONGEST_BATCH_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """What one micro-batch did.
+
+    Parameters
+    ----------
+    batch
+        Its number.
+    started
+        When it began, in seconds since 1970.
+    seconds
+        How long it took.
+    rows_in, rows_out
+        Input rows and result rows.
+    late, null
+        Rows that came too late, and rows with a null key or time: neither is joined.
+    state_rows, state_bytes
+        What the join holds after the batch; None if the batch did not say.
+    """
+
+    batch: int
+    started: float
+    seconds: float
+    rows_in: int
+    rows_out: int
+    late: int = 0
+    null: int = 0
+    state_rows: int | None = None
+    state_bytes: int | None = None
+
+
+def read_progress(document: dict[str, Any]) -> BatchProgress:
+    """Read one of Spark's progress documents, with the join's own counters if there are any.
+
+    Examples
+    --------
+    >>> progress = read_progress({
+    ...     "batchId": 3, "timestamp": "2026-01-01T00:00:00.000Z", "numInputRows": 10,
+    ...     "durationMs": {"triggerExecution": 250}, "sink": {"numOutputRows": -1},
+    ...     "observedMetrics": {"streamjoin": {"pairs": 4, "late_left": 1, "late_right": None}}})
+    >>> progress.rows_out, progress.late, progress.seconds
+    (4, 1, 0.25)
+    """
+    counters: dict[str, int | None] = {}
+    for name, values in document.get("observedMetrics", {}).items():
+        if name.startswith(METRICS):
+            counters = values
+    rows_out = counters.get("pairs") or max(document["sink"].get("numOutputRows", 0), 0)
+    return BatchProgress(
+        batch=document["batchId"],
+        started=datetime.fromisoformat(document["timestamp"].replace("Z", "+00:00")).timestamp(),
+        seconds=document["durationMs"].get("triggerExecution", 0) / 1000,
+        rows_in=document["numInputRows"],
+        rows_out=rows_out,
+        late=_total(counters, "late"),
+        null=_total(counters, "null"),
+        state_rows=counters.get("state_rows"),
+        state_bytes=counters.get("state_bytes"),
+    )
+
+
+def follow(
+    query: "StreamingQuery",
+    on_batch: Callable[[BatchProgress], None],
+    should_stop: Callable[[], bool],
+) -> None:
+    """Call ``on_batch`` for each finished batch until the query ends or ``should_stop`` says so.
+
+    The batch that is running when ``should_stop`` turns true is awaited, so that nothing half done
+    remains; the checkpoint would cover that too, but a folder of results looks tidier without it.
+    """
+    seen = -1
+    while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # fractions work
+        seen = _report(query, seen, on_batch)
+        if should_stop():
+            stop_between_batches(query)
+            break
+    _report(query, seen, on_batch)
+
+
+def stop_between_batches(query: "StreamingQuery") -> None:
+    """Stop a query once the batch that it is running has ended."""
+    running = _last_batch(query)
+    deadline = time.monotonic() + LONGEST_BATCH_SECONDS
+    while (
+        query.isActive
+        and query.status["isTriggerActive"]
+        and _last_batch(query) == running
+        and time.monotonic() < deadline
+    ):
+        time.sleep(POLL_SECONDS / 4)
+    query.stop()
+
+
+def _last_batch(query: "StreamingQuery") -> int:
+    last = query.lastProgress
+    return -1 if last is None else last.batchId
+
+
+def _report(query: "StreamingQuery", seen: int, on_batch: Callable[[BatchProgress], None]) -> int:
+    """Pass on the progress of batches after ``seen``; return the last batch passed on."""
+    if _last_batch(query) <= seen:
+        return seen
+    for progress in query.recentProgress:
+        document = json.loads(progress.json)
+        # An idle trigger reports progress too, under the number of the batch to come.
+        if document["batchId"] > seen and "addBatch" in document["durationMs"]:
+            on_batch(read_progress(document))
+            seen = document["batchId"]
+    return seen
+
+
+def _total(counters: dict[str, int | None], cause: str) -> int:
+    return sum(counters.get(f"{cause}_{side}") or 0 for side in ("left", "right"))

@@ -1,0 +1,114 @@
+"""A generated stream: any range of its rows can be made again, exactly."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.errors import ConfigError
+from streamjoin.workloads.keys import draw_keys
+from streamjoin.workloads.payloads import WORKLOADS, Workload
+
+BLOCK_ROWS = 8192
+MAX_KEYS = 10_000_000
+
+
+@dataclass(frozen=True)
+class GeneratedStream:
+    """An endless seeded stream of one workload.
+
+    Row i is made at ``start_us + i / rate`` and its event time lies up to `disorder_ms` before
+    that, so rows come in order of making and out of order in event time. Rows are drawn in blocks;
+    a block depends only on (seed, workload, block number), hence any range of rows is repeatable.
+
+    Parameters
+    ----------
+    workload
+        One of `WORKLOADS`.
+    rate_per_second
+        Rows per second of event time.
+    keys
+        How many distinct keys there are.
+    skew
+        Exponent of Zipf's law over the keys; 0 is uniform.
+    disorder_ms
+        Largest delay of a row behind its event time.
+    seed
+        Another seed, another stream.
+    start_us
+        Time of row 0, in microseconds since 1970.
+
+    Examples
+    --------
+    >>> stream = GeneratedStream("trades", rate_per_second=10, keys=5, seed=7)
+    >>> batch = stream.rows(0, 3)
+    >>> batch.num_rows, batch.schema.names[:3]
+    (3, ['person', 'traded_at', 'symbol'])
+    >>> stream.rows(2, 3).equals(batch.slice(2, 1))
+    True
+    """
+
+    workload: str = "calls"
+    rate_per_second: float = 1000.0
+    keys: int = 10_000
+    skew: float = 0.0
+    disorder_ms: int = 0
+    seed: int = 0
+    start_us: int = 0
+
+    def __post_init__(self) -> None:
+        if self.workload not in WORKLOADS:
+            msg = f"workload: got {self.workload!r}; allowed: {', '.join(WORKLOADS)}"
+            raise ConfigError(msg)
+        _require("rate", self.rate_per_second, 0 < self.rate_per_second <= 1e9, "0 < rate <= 1e9")
+        _require("keys", self.keys, 1 <= self.keys <= MAX_KEYS, f"1 to {MAX_KEYS}")
+        _require("skew", self.skew, 0 <= self.skew <= 10, "0 to 10")
+        _require("disorder", self.disorder_ms, self.disorder_ms >= 0, "0 or more milliseconds")
+        _require("seed", self.seed, self.seed >= 0, "0 or more")
+
+    @property
+    def settings(self) -> Workload:
+        """Column names and types of the workload."""
+        return WORKLOADS[self.workload]
+
+    def rows(self, first: int, last: int) -> pa.RecordBatch:
+        """Rows ``first`` to ``last`` (exclusive) as one batch."""
+        batches = list(self.batches(first, last))
+        table = pa.Table.from_batches(batches, self.settings.schema).combine_chunks()
+        return table.to_batches()[0] if batches else _empty(self.settings.schema)
+
+    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        """Rows ``first`` to ``last`` (exclusive), a batch per block that they touch."""
+        if not 0 <= first <= last:
+            msg = f"rows: got {first} to {last}; allowed: 0 <= first <= last"
+            raise ConfigError(msg)
+        if first == last:
+            return
+        for number in range(first // BLOCK_ROWS, -(-last // BLOCK_ROWS)):
+            begin = number * BLOCK_ROWS
+            block = self._block(number)
+            low, high = max(first - begin, 0), min(last - begin, BLOCK_ROWS)
+            yield block.slice(low, high - low)
+
+    def _block(self, number: int) -> pa.RecordBatch:
+        rng = np.random.default_rng([self.seed, crc32(self.workload.encode()), number])
+        row = np.arange(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
+        made_us = np.round(row * (1e6 / self.rate_per_second)).astype(np.int64)
+        delay_us = (rng.random(BLOCK_ROWS) * self.disorder_ms * 1000).astype(np.int64)
+        keys = draw_keys(rng.random(BLOCK_ROWS), self.keys, self.skew)
+        times = pa.array(self.start_us + made_us - delay_us)
+        columns = [pa.array(keys), times.cast(pa.timestamp("us", tz="UTC"))]
+        columns += self.settings.fill(rng, BLOCK_ROWS, self.keys)
+        return pa.record_batch(columns, schema=self.settings.schema)
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def _require(name: str, value: float, holds: bool, allowed: str) -> None:
+    if not holds:
+        msg = f"{name}: got {value}; allowed: {allowed}"
+        raise ConfigError(msg)

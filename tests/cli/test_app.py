@@ -1,0 +1,107 @@
+import json
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from streamjoin.bench import BENCHES
+from streamjoin.cli.app import run_app
+from streamjoin.errors import EngineError
+
+RESULT = {
+    "bench": "kernel",
+    "rows": [{"system": "streamjoin", "rows_per_s": 1234567.8}, {"system": "duckdb", "n": 3}],
+    "ratios": {"streamjoin/duckdb": 2.5},
+}
+
+
+@pytest.fixture
+def fake_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
+        report(f"measuring, quick={quick}")
+        return RESULT
+
+    module = ModuleType("fake_bench")
+    module.run = run  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fake_bench", module)
+    for name in BENCHES:
+        monkeypatch.setitem(BENCHES, name, "fake_bench")
+
+
+@pytest.mark.usefixtures("fake_bench")
+def test_bench_json_is_one_document_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["bench", "kernel", "--json", "--quick"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == RESULT
+    assert "measuring, quick=True" in printed.err
+
+
+@pytest.mark.usefixtures("fake_bench")
+def test_all_benches_as_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["bench", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [RESULT] * len(BENCHES)
+
+
+@pytest.mark.usefixtures("fake_bench")
+def test_bench_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["bench", "kernel"]) == 0
+    out = capsys.readouterr().out
+    assert "1,234,568" in out
+    assert "streamjoin/duckdb: 2.50" in out
+
+
+def test_an_unknown_bench_is_answered_with_the_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["bench", "window-jion"]) == 2
+    sentence = (
+        "streamjoin: bench: got 'window-jion'; allowed: kernel, window-join, window-growth; "
+        "did you mean window-join?\n"
+    )
+    assert capsys.readouterr().err == sentence
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["--version"]) == 0
+    assert capsys.readouterr().out == "streamjoin 0.1.0\n"
+
+
+@pytest.mark.parametrize("arguments", [["frob"], ["run"], ["run", "a.toml", "--frob"]])
+def test_wrong_use_ends_with_2(arguments: list[str]) -> None:
+    assert run_app(arguments) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (EngineError("disk full"), 2, "streamjoin: disk full\n"),
+        (
+            RuntimeError("odd\nat line 3"),
+            1,
+            "streamjoin: odd (RuntimeError; set STREAMJOIN_DEBUG=1 to see the traceback)\n",
+        ),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_errors_are_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    sentence: str,
+) -> None:
+    def fail(_file: object) -> None:
+        raise error
+
+    monkeypatch.delenv("STREAMJOIN_DEBUG", raising=False)
+    monkeypatch.setattr("streamjoin.cli.app.run_command", fail)
+    assert run_app(["run", "a.toml"]) == code
+    assert capsys.readouterr().err == sentence
+
+
+def test_debug_shows_the_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STREAMJOIN_DEBUG", "1")
+    assert run_app(["bench", "none"]) == 2
+    assert "Traceback" in capsys.readouterr().err

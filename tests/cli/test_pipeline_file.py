@@ -1,0 +1,126 @@
+from pathlib import Path
+
+import pytest
+
+from streamjoin.cli.pipeline_file import load
+from streamjoin.cli.sections import GeneratorSource, StreamSource
+from streamjoin.errors import ConfigError
+
+GOOD = """
+[sources.calls]
+type = "generator"
+[sources.trades]
+type = "parquet"
+path = "trades"
+[join]
+on = "person"
+time = ["called_at", "traded_at"]
+window = "10 seconds"
+[sink]
+type = "noop"
+[run]
+trigger = "2 seconds"
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "p.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_good_file_is_read(tmp_path: Path) -> None:
+    settings = load(write(tmp_path, GOOD))
+    assert settings.names == ("calls", "trades")
+    assert isinstance(settings.left, GeneratorSource)
+    assert isinstance(settings.right, StreamSource)
+    assert settings.join.time == ("called_at", "traded_at")
+    assert settings.join.lateness == "0 seconds"
+
+
+def test_sides_may_be_named(tmp_path: Path) -> None:
+    text = GOOD.replace("[join]", '[join]\nleft = "trades"\nright = "calls"')
+    assert load(write(tmp_path, text)).names == ("trades", "calls")
+
+
+@pytest.mark.parametrize(
+    ("toml", "value"),
+    [
+        ('"k"', "k"),
+        ('["a", "b"]', ["a", "b"]),
+        ('[["a", "b"], ["c", "d"]]', [("a", "b"), ("c", "d")]),
+        ('["a", ["b", "c"]]', ["a", ("b", "c")]),
+    ],
+)
+def test_forms_of_on(tmp_path: Path, toml: str, value: object) -> None:
+    assert load(write(tmp_path, GOOD.replace('"person"', toml))).join.on == value
+
+
+def test_spark_settings_may_be_quoted_or_bare(tmp_path: Path) -> None:
+    text = GOOD + '[spark]\nmaster = "local[1]"\nspark.sql.ansi.enabled = true\n"spark.a.b" = 3\n'
+    assert load(write(tmp_path, text)).spark == {
+        "master": "local[1]",
+        "spark.sql.ansi.enabled": "true",
+        "spark.a.b": "3",
+    }
+
+
+MISTAKES = [
+    ("window =", "windw =", "key `join.windw`: unknown; did you mean `window`? allowed: left, "),
+    ("window =", "windw =", "key `join.window`: missing; allowed: a duration such as"),
+    ("[sink]", "[snk]", "key `snk`: unknown; did you mean `sink`? allowed: sources, join, sink, "),
+    ('"10 seconds"', '"soon"', "key `join.window`: got 'soon'; allowed: a duration such as"),
+    ('"10 seconds"', '"-1 s"', "key `join.window`: got '-1 s'; allowed: a duration such as"),
+    ('"10 seconds"', "10", "key `join.window`: got 10; allowed: a duration such as"),
+    ('"2 seconds"', '"now"', "key `run.trigger`: got 'now'; allowed: \"available-now\" or a"),
+    ('"2 seconds"', '"available-now"', "key `sources.calls.seconds`: missing; allowed: seconds of"),
+    (
+        'path = "trades"',
+        "",
+        "key `sources.trades.path`: missing; allowed: the folder of the parquet",
+    ),
+    ('"parquet"', '"csv"', "key `sources.trades.schema`: missing; allowed: the columns, such as"),
+    (
+        '"generator"',
+        '"generator"\nrate = -1',
+        "key `sources.calls.rate`: got -1; allowed: rows per",
+    ),
+    (
+        '"generator"',
+        '"generator"\nworkload = "x"',
+        "key `sources.calls.workload`: got 'x'; allowed: ",
+    ),
+    ('"noop"', '"parquet"', "key `sink.path`: missing; allowed: a folder for the parquet files"),
+    ('"noop"', '"kafka"', "key `run.checkpoint`: missing; allowed: a folder (a kafka sink has"),
+    ("[join]", '[join]\nleft = "x"', "key `join.left`: got 'x'; allowed: calls, trades"),
+    ("[join]", '[join]\nright = "calls"', "key `join.right`: got 'calls' for both sides; allowed"),
+    ("[join]", '[sources.c]\ntype = "rate"\n[join]', "key `sources`: got 3 (calls, trades, c); "),
+    ("[run]", "[spark]\nmastr = 1\n[run]", "key `spark.mastr`: unknown; allowed: master, driver_"),
+    ("[run]", "[run", "is not TOML: "),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), MISTAKES)
+def test_mistakes_name_the_key_and_what_is_allowed(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    assert old in GOOD
+    file = write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(ConfigError) as refused:
+        load(file)
+    lines = str(refused.value).splitlines()
+    assert all(line.startswith(f"{file}: ") for line in lines)
+    assert any(line.removeprefix(f"{file}: ").startswith(sentence) for line in lines), lines
+
+
+@pytest.mark.parametrize("name", ["sources", "join", "sink", "run", "spark"])
+def test_a_table_that_is_a_value_is_refused(tmp_path: Path, name: str) -> None:
+    kept = [part for part in GOOD.split("\n[") if not part.startswith(name)]
+    text = f"{name} = 3\n" + "\n[".join(kept)
+    with pytest.raises(ConfigError, match=rf"key `{name}`: got 3; allowed: "):
+        load(write(tmp_path, text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file"):
+        load(tmp_path / "none.toml")

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+from tests.cli.test_pipeline_file import GOOD, write
+
+from streamjoin.cli.pipeline_file import load
+from streamjoin.cli.plan import plan
+
+SCRATCH = Path("/scratch")
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    text = GOOD.replace('"noop"', '"parquet"\npath = "../out"')
+    folder = tmp_path / "pipelines"
+    folder.mkdir()
+    made = plan(load(write(folder, text)), 0.0, SCRATCH)
+    assert made.right.path == str(folder / "trades")
+    assert made.sink.path == str(tmp_path / "out")
+    assert made.checkpoint == str(tmp_path / "out_checkpoint")
+
+
+def test_a_sink_without_results_has_a_temporary_checkpoint(tmp_path: Path) -> None:
+    assert plan(load(write(tmp_path, GOOD)), 0.0, SCRATCH).checkpoint == "/scratch/checkpoint"
+
+
+def test_a_stated_checkpoint_wins(tmp_path: Path) -> None:
+    file = write(tmp_path, GOOD + 'checkpoint = "ck"\n')
+    assert plan(load(file), 0.0, SCRATCH).checkpoint == str(tmp_path / "ck")
+
+
+def test_generated_streams_begin_together(tmp_path: Path) -> None:
+    text = GOOD.replace('type = "parquet"\npath = "trades"', 'type = "generator"\ndisorder = "1 s"')
+    made = plan(load(write(tmp_path, text)), 100.0, SCRATCH)
+    assert made.left.options["start"] == made.right.options["start"] == "100.0"
+    assert made.right.options["disorder_ms"] == "1000"
+    assert "seconds" not in made.right.options
+
+
+def test_options_are_written_for_spark(tmp_path: Path) -> None:
+    more = 'path = "trades"\nmax_files_per_trigger = 2\noptions = {mergeSchema = true}'
+    made = plan(load(write(tmp_path, GOOD.replace('path = "trades"', more))), 0.0, SCRATCH)
+    assert made.right.options == {"mergeSchema": "true", "maxFilesPerTrigger": "2"}
+
+
+def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
+    made = plan(load(write(tmp_path, GOOD)), 0.0, SCRATCH)
+    assert made.join == {
+        "on": "person",
+        "time": ("called_at", "traded_at"),
+        "window": "10 seconds",
+        "lateness": "0 seconds",
+        "suffixes": ("_left", "_right"),
+        "shards": None,
+    }
+    assert made.trigger == "2 seconds"

@@ -1,0 +1,117 @@
+"""The command as users run it: a process of its own, a file, a folder of results."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from streamjoin.cli.pipeline_file import load
+from streamjoin.workloads import GeneratedStream
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "calls_and_trades.toml"
+
+PIPELINE = """
+[sources.calls]
+type = "generator"
+workload = "calls"
+rate = 400
+keys = 100
+skew = 0.5
+seconds = 15
+disorder = "300 ms"
+[sources.trades]
+type = "generator"
+workload = "trades"
+rate = 250
+keys = 100
+seconds = 15
+disorder = "300 ms"
+[join]
+on = "person"
+time = ["called_at", "traded_at"]
+window = ["3 seconds", "1 second"]
+lateness = "300 ms"
+[sink]
+type = "parquet"
+path = "out"
+[spark]
+master = "local[2]"
+driver_memory = "1g"
+"""
+
+EXPECTED = """
+SELECT count(*), sum(caller), sum(price) FROM calls JOIN trades USING (person)
+WHERE traded_at BETWEEN called_at - INTERVAL 1 SECOND AND called_at + INTERVAL 3 SECOND
+"""
+
+
+def start(file: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", "from streamjoin.cli import main; main()", "run", str(file)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def expected() -> object:
+    calls = pa.Table.from_batches(
+        [GeneratedStream("calls", 400, keys=100, skew=0.5, disorder_ms=300).rows(0, 6000)]
+    )
+    trades = pa.Table.from_batches(
+        [GeneratedStream("trades", 250, keys=100, disorder_ms=300).rows(0, 3750)]
+    )
+    with duckdb.connect() as db:
+        db.register("calls", calls)
+        db.register("trades", trades)
+        return db.execute(EXPECTED).fetchone()
+
+
+def test_a_pipeline_gives_every_pair_and_says_where(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(PIPELINE, encoding="utf-8")
+    process = start(file)
+    out, err = process.communicate(timeout=180)
+    assert process.returncode == 0, err
+    assert err == ""
+    with duckdb.connect() as db:
+        query = f"SELECT count(*), sum(caller), sum(price) FROM '{tmp_path}/out/*.parquet'"
+        got = db.execute(query).fetchone()
+    assert got == pytest.approx(expected())
+    assert got is not None
+    assert f"{got[0]:,} (" in out
+    assert str(tmp_path / "out") in out
+
+
+def test_ctrl_c_stops_cleanly_with_a_summary(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    endless = PIPELINE.replace("seconds = 15\n", "") + '[run]\ntrigger = "1 second"\n'
+    file.write_text(endless, encoding="utf-8")
+    process = start(file)
+    assert process.stdout is not None
+    seen = ""
+    for line in process.stdout:
+        seen += line
+        if "| batch 2 |" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "Summary" in out, seen
+    assert err == ""
+
+
+def test_a_wrong_column_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(PIPELINE.replace('"person"', '"persn"'), encoding="utf-8")
+    process = start(file)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "persn" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_the_example_is_a_good_file() -> None:
+    assert load(EXAMPLE).names == ("calls", "trades")

@@ -1,0 +1,38 @@
+import pytest
+
+from streamjoin.spark.failures import root_cause
+
+PYTHON = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted \
+due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0 in \
+stage 3.0: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    process()
+streamjoin.errors.StateError: the checkpoint has 4 shards, the join 2
+
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)
+"""
+
+JAVA = """org.apache.spark.SparkException: Writing job failed.
+\tat org.apache.spark.sql.Foo(Foo.scala)
+Caused by: java.io.IOException: No space left on device
+\tat java.io.File
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (PYTHON, "the checkpoint has 4 shards, the join 2"),
+        (JAVA, "No space left on device"),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03;", None),
+        ("plain", "plain"),
+    ],
+)
+def test_root_cause(message: str, sentence: str | None) -> None:
+    found = root_cause(RuntimeError(message))
+    assert found == (sentence or "[PATH_NOT_FOUND] Path does not exist: file:/x.")
+
+
+def test_a_foreign_python_error_keeps_its_class() -> None:
+    text = "Traceback (most recent call last):\n  File x\nKeyError: 'a'\n\n\tat org.apache.spark.X"
+    assert root_cause(RuntimeError(text)) == "KeyError: 'a'"
