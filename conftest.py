@@ -26,7 +26,7 @@ def spark() -> Iterator["SparkSession"]:
     work = tempfile.mkdtemp(prefix="sj-")
     session = start_session(
         "streamjoin tests",
-        master="local[2]",
+        master="local[2,3]",
         conf={
             "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": "2",

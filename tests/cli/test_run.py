@@ -85,22 +85,26 @@ def test_a_pipeline_gives_every_pair_and_says_where(tmp_path: Path) -> None:
     assert str(tmp_path / "out") in out
 
 
-def test_ctrl_c_stops_cleanly_with_a_summary(tmp_path: Path) -> None:
+def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     endless = PIPELINE.replace("seconds = 15\n", "") + '[run]\ntrigger = "1 second"\n'
     file.write_text(endless, encoding="utf-8")
     process = start(file)
     assert process.stdout is not None
-    seen = ""
     for line in process.stdout:
-        seen += line
-        if "| batch 2 |" in line:
+        if "| batch 1 |" in line:
             break
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    assert "Summary" in out, seen
-    assert err == ""
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    assert "Summary" in out
+
+    file.write_text(endless + 'duration = "1 second"\n', encoding="utf-8")
+    process = start(file)
+    out, err = process.communicate(timeout=180)
+    assert (process.returncode, err) == (0, "")
+    assert "Summary" in out
+    assert "| batch 0 |" not in out
 
 
 def test_a_wrong_column_is_one_sentence(tmp_path: Path) -> None:

@@ -81,13 +81,13 @@ def test_chunks_together_are_the_whole(case: Case, max_pairs: int) -> None:
         np.testing.assert_array_equal(joined, whole[side])
 
 
-@pytest.mark.parametrize("n_keys", [1, 3, 700, 100_000])
+@pytest.mark.parametrize("n_keys", [2, 700, 100_000])
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("bounds", [(-300, 200), (-(2**62), 2**62), (500, 600)])
 def test_many_blocks(n_keys: int, in_order: bool, bounds: tuple[int, int]) -> None:
     random = np.random.default_rng(n_keys)
-    keys, others = random.integers(-n_keys, n_keys, (2, 3000))
-    times, other_times = random.integers(0, 4000, (2, 3000))
+    keys, others = random.integers(-n_keys, n_keys, (2, 2100))
+    times, other_times = random.integers(0, 4000, (2, 2100))
     if in_order:
         times, other_times = np.sort(times), np.sort(other_times)
     low, high = bounds

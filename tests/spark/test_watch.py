@@ -42,6 +42,14 @@ def test_follow_reports_every_batch_once_and_stops_between_batches(
     assert all((batch.late, batch.state_rows) == (3, 9) for batch in busy)
 
 
+def test_follow_ends_after_the_stated_seconds(spark: "SparkSession", tmp_path: Path) -> None:
+    batches: list[BatchProgress] = []
+    query = start(spark, tmp_path)
+    follow(query, batches.append, lambda: False, seconds=1.0)
+    assert not query.isActive
+    assert batches
+
+
 def test_progress_without_counters() -> None:
     progress = read_progress(
         {

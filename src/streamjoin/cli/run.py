@@ -1,5 +1,6 @@
 """Run a pipeline file, from reading it to the closing summary."""
 
+import math
 import signal
 import sys
 import tempfile
@@ -71,12 +72,11 @@ def _run(
     from streamjoin.spark.watch import follow
 
     duration = settings.run.duration
-    seconds = parse_duration(duration, "run.duration") / 1e6 if duration else float("inf")
+    seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
     with _signals() as stopped, Display(console) as display:
         try:
             query = pipeline.start(spark)
-            end = time.monotonic() + seconds
-            follow(query, display.add, lambda: bool(stopped) or time.monotonic() > end)
+            follow(query, display.add, lambda: bool(stopped), seconds)
         except StreamJoinError:
             raise
         except Exception as error:

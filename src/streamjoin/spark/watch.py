@@ -1,6 +1,7 @@
 """Follow a running query batch by batch, and stop it between batches."""
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -80,16 +81,20 @@ def follow(
     query: "StreamingQuery",
     on_batch: Callable[[BatchProgress], None],
     should_stop: Callable[[], bool],
+    seconds: float = math.inf,
 ) -> None:
-    """Call ``on_batch`` for each finished batch until the query ends or ``should_stop`` says so.
+    """Call ``on_batch`` for each finished batch until the query ends or is to stop.
 
-    The batch that is running when ``should_stop`` turns true is awaited, so that nothing half done
-    remains; the checkpoint would cover that too, but a folder of results looks tidier without it.
+    It stops when ``should_stop`` says so, or ``seconds`` after its first progress: what the first
+    batch takes to warm up does not count. The batch that is running then is awaited, so that
+    nothing half done remains; the checkpoint would cover that too, but results look tidier so.
     """
-    seen = -1
+    seen, end = -1, math.inf
     while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # fractions work
         seen = _report(query, seen, on_batch)
-        if should_stop():
+        if end == math.inf and query.lastProgress is not None:
+            end = time.monotonic() + seconds
+        if should_stop() or time.monotonic() > end:
             stop_between_batches(query)
             break
     _report(query, seen, on_batch)

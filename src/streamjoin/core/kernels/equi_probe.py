@@ -138,11 +138,11 @@ def _count(times: Times, begin: int, count: int, bound: int, ties: bool) -> int:
     while count > 1:
         half = count >> 1
         time = times[(at + half - 1) & LOW32]
-        at += half * ((time < bound) | (ties & (time == bound)))
+        at += half * int((time < bound) | (ties & (time == bound)))
         count -= half
     time = times[at & LOW32]
-    at += (time < bound) | (ties & (time == bound))
-    return at - begin
+    last = (time < bound) | (ties & (time == bound))
+    return at - begin + int(last)
 
 
 @njit
@@ -166,6 +166,7 @@ def _trim(span: int, times: Times, earliest: int, latest: int, width: int) -> in
 def find_runs(
     keys: Keys,
     times: Times,
+    start: int,
     bounds: Bounds,
     known: NDArray[np.int64],
     bits: int,
@@ -176,28 +177,30 @@ def find_runs(
     run_rows: Positions,
     run_spans: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Runs of matches of n probing rows within time bounds, in the order of the rows.
+    """Runs of matches of the rows from ``start`` on, in their order, until the arrays are full.
 
     ``known``, ``slots``, ``groups`` and ``row_times`` (with `WIDTH` more items) are those of the
-    index; ``width`` is `WIDTH`. Fills ``run_rows`` (int32, n) and ``run_spans`` (int64, n).
-    Returns how many runs there are and of how many pairs. O(n log rows of a key).
+    index; ``width`` is `WIDTH`. Fills ``run_rows`` (int32) and ``run_spans`` (int64), which have
+    room for a block or for all rows. Returns the row to go on with and the number of pairs.
+    O(n log rows of a key).
     """
     low, high, first, last, floor, ceiling, earliest, latest = bounds
     mixed, probing = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     spans, work = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     n_runs, n_pairs, few_hits = 0, 0, True
-    for start in range(0, len(keys), BLOCK):
+    while start < len(keys):
         n = min(len(keys) - start, BLOCK)
-        oldest, newest = times[start], times[start]
+        if n_runs + n > len(run_rows):
+            break
+        oldest, newest = times[start & LOW32], times[start & LOW32]
         for k in range(n):
             oldest = min(oldest, times[start + k])
             newest = max(newest, times[start + k])
-        if newest < first or oldest > last:
-            continue
         for k in range(n):
             mixed[k] = mix(keys[start + k])
         for k in range(n):
             probing[k] = start + k
+        start += n
         if oldest < first or newest > last:
             n = _keep_between(n, first, last, times, mixed, probing)
         n_before = n
@@ -217,7 +220,7 @@ def find_runs(
             run_spans[n_runs & LOW32] = spans[k]
             n_runs += count != 0
             n_pairs += count
-    return n_runs, n_pairs
+    return start, n_pairs
 
 
 @njit

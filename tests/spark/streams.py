@@ -1,0 +1,56 @@
+"""Streams of files: one file of each side is one micro-batch, so a test decides the cuts."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+
+def write_batches(folder: Path, tables: Sequence[pa.Table], first: int = 0) -> Path:
+    """Write tables as files that Spark takes in this order."""
+    folder.mkdir(exist_ok=True)
+    for number, table in enumerate(tables, first):
+        path = folder / f"{number:05d}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
+    return folder
+
+
+def read_stream(spark: SparkSession, folder: Path, per_trigger: int = 1) -> DataFrame:
+    """Stream over a folder of Parquet files."""
+    schema = spark.read.parquet(str(folder)).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", per_trigger)
+    return reader.parquet(str(folder))
+
+
+def drain(result: DataFrame, checkpoint: Path, output: Path) -> StreamingQuery:
+    """Run a query over all that is there, into Parquet files."""
+    query = (
+        result.writeStream.format("parquet")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start(str(output))
+    )
+    query.awaitTermination()
+    return query
+
+
+def read_back(spark: SparkSession, output: Path) -> list[dict[str, Any]]:
+    """Rows of a sink, as the sink's own log counts them."""
+    return [row.asDict(recursive=True) for row in spark.read.parquet(str(output)).collect()]
+
+
+def observed(query: StreamingQuery, name: str = "streamjoin") -> dict[str, int]:
+    """Counters of all batches added up (state sizes: of the last batch)."""
+    total: dict[str, int] = {}
+    for progress in query.recentProgress:
+        row = progress["observedMetrics"].get(name)
+        for key, value in (row.asDict() if row else {}).items():
+            last = key.startswith("state")
+            total[key] = (0 if last else total.get(key, 0)) + (value or 0)
+    return total

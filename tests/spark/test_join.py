@@ -1,0 +1,211 @@
+"""The join on real Spark streams: results, counters, columns, restarts."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import streamjoin as sj
+from streamjoin.spark.labels import murmur3_long, shard_labels
+from tests.joins.test_window_join import expected, local_join
+from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
+from tests.strategies import Scenario, scenarios, table
+
+SLOW = settings(
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def spark_join(spark: SparkSession, scenario: Scenario, folder: Path) -> DataFrame:
+    left, right = (
+        read_stream(spark, write_batches(folder / name, [table(b[s]) for b in scenario.batches]))
+        for s, name in enumerate(("left", "right"))
+    )
+    window = tuple(timedelta(microseconds=w) for w in scenario.window)
+    lateness = timedelta(microseconds=scenario.lateness)
+    return sj.join(left, right, on="k", time="t", window=window, lateness=lateness)
+
+
+def ids(rows: list[dict[str, int]]) -> Counter[tuple[int, int]]:
+    return Counter((row["id_left"], row["id_right"]) for row in rows)
+
+
+@SLOW
+@given(scenario=scenarios())
+def test_spark_equals_local_equals_the_oracle(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, scenario: Scenario
+) -> None:
+    folder = tmp_path_factory.mktemp("sj")
+    query = drain(spark_join(spark, scenario, folder), folder / "ck", folder / "out")
+    assert ids(read_back(spark, folder / "out")) == expected(scenario)
+    local = local_join(scenario)
+    for left, right in scenario.batches:
+        local.push(table(left), table(right))
+    seen = observed(query)
+    for name in ("rows_left", "late_left", "late_right", "null_left", "null_right", "pairs"):
+        assert seen.get(name, 0) == getattr(local.total, name), name
+    assert seen.get("state_rows", 0) == local.total.state_rows
+
+
+@pytest.fixture
+def random_stream() -> Iterator[list[tuple[pa.Table, pa.Table]]]:
+    rng = np.random.default_rng(7)
+
+    def batch(i: int) -> pa.Table:
+        n = 400
+        t = np.sort(rng.integers(i * 1000, (i + 2) * 1000, n))
+        columns = {"k": rng.integers(0, 20, n), "id": rng.integers(0, 10**9, n)}
+        return pa.table({**columns, "t": pa.array(t, pa.timestamp("us", "UTC"))})
+
+    yield [(batch(i), batch(i)) for i in range(6)]
+
+
+def test_restart_at_every_batch_loses_and_repeats_nothing(
+    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+) -> None:
+    def run(restarts: bool) -> list[dict[str, int]]:
+        base = tmp_path / str(restarts)
+        base.mkdir()
+        groups = [[b] for b in random_stream] if restarts else [random_stream]
+        done = 0
+        for group in groups:
+            for side, name in enumerate(("l", "r")):
+                write_batches(base / name, [b[side] for b in group], first=done)
+            done += len(group)
+            left, right = (read_stream(spark, base / name) for name in ("l", "r"))
+            result = sj.join(
+                left, right, on="k", time="t", window=("1 millisecond", "2 milliseconds"),
+                lateness="2 milliseconds",
+            )  # fmt: skip
+            drain(result, base / "ck", base / "out")
+        return read_back(spark, base / "out")
+
+    whole, restarted = run(False), run(True)
+    key = lambda row: tuple(map(str, row.values()))  # noqa: E731
+    assert len(whole) > 1000
+    assert sorted(whole, key=key) == sorted(restarted, key=key)
+
+
+def test_copies_on_disk_are_only_copies(
+    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+) -> None:
+    """The local copies of basic windows may vanish between batches without a trace in the result."""
+    for side, name in enumerate(("l", "r")):
+        write_batches(tmp_path / name, [b[side] for b in random_stream])
+    left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
+    result = sj.join(left, right, on="k", time="t", window="2 ms", lateness="2 ms")
+    expected_rows = drain(result, tmp_path / "ck1", tmp_path / "out1")
+    work = Path(spark.conf.get("spark.local.dir") or "")
+
+    def lose(batch: DataFrame, _: int) -> None:
+        batch.write.mode("append").parquet(str(tmp_path / "out2"))
+        copies = list(work.rglob("streamjoin-*/*/*"))
+        assert copies
+        for copy in copies:
+            copy.unlink()
+
+    again = sj.join(left, right, on="k", time="t", window="2 ms", lateness="2 ms")
+    query = (
+        again.writeStream.foreachBatch(lose)
+        .option("checkpointLocation", str(tmp_path / "ck2"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert observed(query) == observed(expected_rows)
+    assert ids(read_back(spark, tmp_path / "out1")) == ids(read_back(spark, tmp_path / "out2"))
+
+
+def test_late_rows_are_counted_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
+    def rows(*times: int) -> pa.Table:
+        return table([{"k": 1, "t": t, "id": t, "s": ""} for t in times])
+
+    left = write_batches(tmp_path / "l", [rows(100), rows(10, 95, 120)])
+    right = write_batches(tmp_path / "r", [rows(100), rows(11, 12, 120)])
+    result = sj.join(
+        read_stream(spark, left), read_stream(spark, right),
+        on="k", time="t", window="1 second", lateness="10 microseconds", name="calls",
+    )  # fmt: skip
+    query = drain(result, tmp_path / "ck", tmp_path / "out")
+    seen = observed(query, "calls")
+    assert (seen["late_left"], seen["late_right"]) == (1, 2)
+    assert seen["pairs"] == len(read_back(spark, tmp_path / "out")) == 6
+
+
+def test_one_quiet_shard_holds_nothing_back(spark: SparkSession, tmp_path: Path) -> None:
+    """Ticks tell every shard the time of the whole batch, so state leaves all of them."""
+
+    def rows(t: int, keys: list[int]) -> pa.Table:
+        return table([{"k": k, "t": t, "id": k, "s": ""} for k in keys])
+
+    batches = [rows(0, list(range(50)))] + [rows(t, [1]) for t in (1000, 2000, 3000)]
+    folders = [write_batches(tmp_path / name, batches) for name in ("l", "r")]
+    left, right = (read_stream(spark, folder) for folder in folders)
+    query = drain(
+        sj.join(left, right, on="k", time="t", window="100 microseconds"),
+        tmp_path / "ck", tmp_path / "out",
+    )  # fmt: skip
+    assert observed(query)["state_rows"] == 2
+
+
+def test_a_failed_task_is_retried_with_the_same_rows(
+    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+) -> None:
+    """A task that fails after the join has handed out its rows is run again from the same state."""
+    for side, name in enumerate(("l", "r")):
+        write_batches(tmp_path / name, [b[side] for b in random_stream])
+    left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
+    result = sj.join(left, right, on="k", time="t", window="2 ms", lateness="2 ms")
+    drain(result, tmp_path / "ck", tmp_path / "out")
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        yield from batches
+        mark = marks / f"{context.stageId()}-{context.partitionId()}"
+        if context.attemptNumber() == 0:
+            mark.touch()
+            msg = "the task fails once"
+            raise RuntimeError(msg)
+
+    failing = result.mapInArrow(fail_once, result.schema)
+    drain(failing, tmp_path / "ck2", tmp_path / "out2")
+    assert len(list(marks.iterdir())) >= 6
+    assert ids(read_back(spark, tmp_path / "out")) == ids(read_back(spark, tmp_path / "out2"))
+
+
+def test_shards_have_partitions_of_their_own(spark: SparkSession) -> None:
+    frame = spark.range(500).select(F.hash("id").alias("h"))
+    assert [row.h for row in frame.collect()] == [murmur3_long(i) for i in range(500)]
+    for n in (1, 2, 3, 8, 64):
+        labels = shard_labels(n, n)
+        assert 0 in labels
+        assert len({murmur3_long(label) % n for label in labels}) == n
+
+
+def test_a_dataframe_can_be_joined_with_itself(spark: SparkSession, tmp_path: Path) -> None:
+    rows = table([{"k": i % 3, "t": i, "id": i, "s": ""} for i in range(9)])
+    stream = read_stream(spark, write_batches(tmp_path / "in", [rows]))
+    drain(sj.join(stream, stream, on="k", time="t", window="1 s"), tmp_path / "ck", tmp_path / "o")
+    assert len(read_back(spark, tmp_path / "o")) == 27
+
+
+def test_an_empty_stream_gives_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    empty = read_stream(spark, write_batches(tmp_path / "in", [table([])]))
+    query = drain(
+        sj.join(empty, empty, on="k", time="t", window="1 s"), tmp_path / "ck", tmp_path / "o"
+    )
+    assert observed(query).get("pairs", 0) == 0
+    shutil.rmtree(tmp_path / "in")
