@@ -25,6 +25,7 @@ class Grouped(NamedTuple):
     slots: NDArray[np.int32]
     groups: NDArray[np.int64]
     group_of: Positions
+    place_of: Positions
     rows: Positions
     row_times: Times
     known: NDArray[np.int64]
@@ -33,16 +34,18 @@ class Grouped(NamedTuple):
 def _grouped(keys: Keys, times: Times, compiled: bool) -> Grouped:
     n = len(keys)
     bits = max(1, (2 * n - 1).bit_length())
-    slots, group_of = np.zeros(1 << bits, np.int32), np.zeros(n, np.int32)
+    slots = np.zeros(1 << bits, np.int32)
+    group_of, place_of = np.zeros(n, np.int32), np.zeros(n, np.int32)
     groups, known = np.zeros(2 * (n + 1), np.int64), np.zeros(4, np.int64)
     rows, row_times = np.zeros(n + WIDTH, np.int32), np.zeros(n + WIDTH, np.int64)
     group = equi.group_rows if compiled else equi.group_rows.py_func
     order = equi.order_rows if compiled else equi.order_rows.py_func
     mark = equi.mark_known if compiled else equi.mark_known.py_func
-    n_groups = group(keys, bits, slots, groups, group_of)
-    order(n_groups, group_of, times, groups, row_times, rows)
+    n_groups = group(keys, bits, slots, groups, group_of, place_of)
+    order(n_groups, groups, group_of, place_of, times, rows, row_times)
     mark(n_groups, groups, known)
-    return Grouped(bits, slots, groups[: 2 * n_groups], group_of, rows, row_times, known)
+    groups = groups[: 2 * n_groups]
+    return Grouped(bits, slots, groups, group_of, place_of, rows, row_times, known)
 
 
 @given(INT64)
@@ -95,7 +98,7 @@ def test_slots_of_one_shard_are_spread() -> None:
 @given(KEYS)
 def test_groups_hold_each_keys_rows_in_order(values: list[int]) -> None:
     times = np.arange(len(values)) * 10
-    _, _, groups, _, rows, row_times, known = _grouped(_int64(values), times, compiled=True)
+    _, _, groups, _, _, rows, row_times, known = _grouped(_int64(values), times, compiled=True)
     spans = {int(h): int(span) for h, span in groups.reshape(-1, 2)[1:]}
     assert len(spans) == len(set(values))
     for key in set(values):
@@ -144,9 +147,9 @@ def test_probing_equals_its_twin(
         (equi_probe.find_runs.py_func, equi_probe.fill_pairs.py_func),
     ):
         run_rows, run_spans = np.zeros(len(keys), np.int32), np.zeros(len(keys), np.int64)
-        n_runs, n_pairs = find(keys, others, bounds, *table, WIDTH, run_rows, run_spans)
+        stop, n_pairs = find(keys, others, 0, bounds, *table, WIDTH, run_rows, run_spans)
         size = min(size, n_pairs)
         mine, theirs = np.zeros(size + WIDTH, np.int32), np.zeros(size + WIDTH, np.int32)
         where = fill(run_rows, run_spans, 0, 0, size, built.rows, mine, theirs)
-        found.append((n_runs, n_pairs, where, mine[:size].tolist(), theirs[:size].tolist()))
+        found.append((stop, n_pairs, where, mine[:size].tolist(), theirs[:size].tolist()))
     assert found[0] == found[1]

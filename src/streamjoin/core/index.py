@@ -15,6 +15,8 @@ from streamjoin.errors import ConfigError, DataError
 MAX_ROWS = 2**31 - 1
 """Positions are 32-bit numbers."""
 
+_MAX_RUNS = 2**16  # matching rows that are remembered before their pairs are written
+
 PairPositions = tuple[Positions, Positions]
 
 
@@ -54,10 +56,10 @@ class HashIndex:
         bits = max(1, (2 * n - 1).bit_length())  # at least two slots a row: short searches
         slots = np.zeros(1 << bits, np.int32)
         groups = np.empty(2 * (n + 1), np.int64)
-        group_of = np.empty(n, np.int32)
-        n_groups = group_rows(_fixed(keys), bits, slots, groups, group_of)
+        group_of, place_of = np.empty(n, np.int32), np.empty(n, np.int32)
+        n_groups = group_rows(_fixed(keys), bits, slots, groups, group_of, place_of)
         rows, row_times = np.empty(n + WIDTH, np.int32), np.empty(n + WIDTH, np.int64)
-        order_rows(n_groups, group_of, _fixed(times), groups, row_times, rows)
+        order_rows(n_groups, groups, group_of, place_of, _fixed(times), rows, row_times)
         if order is not None:
             rows[:n] = order[rows[:n]]
         earliest, latest = (int(times[0]), int(times[-1])) if n else (0, 0)
@@ -82,59 +84,50 @@ class HashIndex:
             One item per pair, each pair once: by probing row, then by time of the index row, then
             by its position.
         """
-        runs = self._find(keys, times, low, high)
-        return next(runs.pairs(self._rows, runs.n_pairs), runs.no_pairs())
+        bounds = self._bounds(keys, times, low, high)
+        pieces = self._pieces(keys, times, bounds, n_runs=len(keys), max_pairs=None)
+        return next(pieces, (np.empty(0, np.int32), np.empty(0, np.int32)))
 
     def probe_chunks(
         self, keys: Keys, times: Times, low: int, high: int, max_pairs: int
     ) -> Iterator[PairPositions]:
-        """As `probe`, in pieces of `max_pairs` pairs (the last may be shorter, none is empty).
+        """As `probe`, in pieces of 1 to `max_pairs` pairs; what comes after is not yet computed.
 
-        Besides the piece, this holds 12 bytes for each probing row.
+        Besides the piece this holds less than a megabyte, so pieces that are used and let go stay
+        in the processor's cache.
         """
+        bounds = self._bounds(keys, times, low, high)
         if max_pairs < 1:
             msg = f"max_pairs: got {max_pairs}; allowed: a positive number"
             raise ConfigError(msg)
-        return self._find(keys, times, low, high).pairs(self._rows, max_pairs)
+        return self._pieces(keys, times, bounds, min(len(keys), _MAX_RUNS), max_pairs)
 
-    def _find(self, keys: Keys, times: Times, low: int, high: int) -> "_Runs":
+    def _bounds(self, keys: Keys, times: Times, low: int, high: int) -> Bounds | None:
         _check(keys, times)
         for name, bound in (("low", low), ("high", high)):
             if not -(2**63) <= bound < 2**63:
                 msg = f"{name}: got {bound}; allowed: a 64-bit integer"
                 raise ConfigError(msg)
-        bounds = Bounds.of(low, high, self._earliest, self._latest)
-        n = len(keys) if bounds is not None else 0
-        run_rows, run_spans = np.empty(n, np.int32), np.empty(n, np.int64)
+        return Bounds.of(low, high, self._earliest, self._latest)
+
+    def _pieces(
+        self, keys: Keys, times: Times, bounds: Bounds | None, n_runs: int, max_pairs: int | None
+    ) -> Iterator[PairPositions]:
         if bounds is None:
-            return _Runs(run_rows, run_spans, 0)
-        arrays = (self._known, self._bits, self._slots, self._groups, self._row_times)
-        _, n_pairs = find_runs(
-            _fixed(keys), _fixed(times), bounds, *arrays, WIDTH, run_rows, run_spans
-        )
-        return _Runs(run_rows, run_spans, n_pairs)
-
-
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """Matches before they are written out: for each probing row that has any, a span of rows."""
-
-    rows: Positions
-    spans: NDArray[np.int64]
-    n_pairs: int
-
-    def pairs(self, index_rows: Positions, max_pairs: int) -> Iterator[PairPositions]:
-        run, done, left = 0, 0, self.n_pairs
-        while left:
-            size = min(left, max_pairs)
-            mine, theirs = np.empty(size + WIDTH, np.int32), np.empty(size + WIDTH, np.int32)
-            run, done = fill_pairs(self.rows, self.spans, run, done, size, index_rows, mine, theirs)
-            yield mine[:size], theirs[:size]
-            left -= size
-
-    @staticmethod
-    def no_pairs() -> PairPositions:
-        return np.empty(0, np.int32), np.empty(0, np.int32)
+            return
+        keys, times = _fixed(keys), _fixed(times)
+        runs = np.empty(n_runs, np.int32), np.empty(n_runs, np.int64)
+        table = (self._known, self._bits, self._slots, self._groups, self._row_times)
+        start = 0
+        while start < len(keys):
+            start, left = find_runs(keys, times, start, bounds, *table, WIDTH, *runs)
+            run, done = 0, 0
+            while left:
+                size = min(left, max_pairs or left)
+                mine, theirs = np.empty(size + WIDTH, np.int32), np.empty(size + WIDTH, np.int32)
+                run, done = fill_pairs(*runs, run, done, size, self._rows, mine, theirs)
+                yield mine[:size], theirs[:size]
+                left -= size
 
 
 def _check(keys: Keys, times: Times) -> None:

@@ -188,19 +188,19 @@ def find_runs(
     mixed, probing = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     spans, work = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     n_runs, n_pairs, few_hits = 0, 0, True
-    while start < len(keys):
-        n = min(len(keys) - start, BLOCK)
+    for at in range(start, len(keys), BLOCK):
+        n = min(len(keys) - at, BLOCK)
         if n_runs + n > len(run_rows):
-            break
-        oldest, newest = times[start & LOW32], times[start & LOW32]
+            return at, n_pairs
+        oldest, newest = times[at], times[at]
         for k in range(n):
-            oldest = min(oldest, times[start + k])
-            newest = max(newest, times[start + k])
+            oldest, newest = min(oldest, times[at + k]), max(newest, times[at + k])
+        if newest < first or oldest > last:
+            continue
         for k in range(n):
-            mixed[k] = mix(keys[start + k])
+            mixed[k] = mix(keys[at + k])
         for k in range(n):
-            probing[k] = start + k
-        start += n
+            probing[k] = at + k
         if oldest < first or newest > last:
             n = _keep_between(n, first, last, times, mixed, probing)
         n_before = n
@@ -220,7 +220,7 @@ def find_runs(
             run_spans[n_runs & LOW32] = spans[k]
             n_runs += count != 0
             n_pairs += count
-    return start, n_pairs
+    return len(keys), n_pairs
 
 
 @njit

@@ -1,0 +1,88 @@
+"""Wrong use is refused when the call is made, in words of the user's argument."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streamjoin.errors import ConfigError, DataError, StreamJoinError
+from streamjoin.joins.arguments import resolve
+from streamjoin.joins.window_join import WindowJoin
+
+T = pa.timestamp("us", "UTC")
+LEFT = pa.schema({"k": pa.int64(), "t": T, "name": pa.string(), "m": pa.map_(pa.string(), T)})
+RIGHT = pa.schema({"k": pa.int32(), "t": T, "Name": pa.string(), "m": pa.map_(pa.string(), T)})
+GOOD: dict[str, Any] = {
+    "on": "k", "time": "t", "window": "10 s", "lateness": "0 s", "suffixes": ("_left", "_right"),
+}  # fmt: skip
+
+
+def call(left: pa.Schema = LEFT, right: pa.Schema = RIGHT, **changed: Any) -> WindowJoin:
+    return resolve((left, right), **{**GOOD, **changed})
+
+
+WRONG: list[tuple[dict[str, Any], type[StreamJoinError], str]] = [
+    ({"on": "nme"}, DataError, "on: the left stream has no column 'nme' (did you mean 'name'?); "),
+    ({"on": ("k", "q")}, DataError, "on: the right stream has no column 'q'; allowed: k, t, Name"),
+    ({"on": []}, ConfigError, "on: got no column"),
+    ({"on": 3}, ConfigError, "on: got 3; allowed: one str or a pair (left, right)"),
+    ({"on": ["k", ("a", "b", "c")]}, ConfigError, "on: got ('a', 'b', 'c'); allowed"),
+    ({"on": "m"}, DataError, "on: 'm' has type map<string, timestamp[us, tz=UTC]>; allowed"),
+    ({"on": ("k", "Name")}, DataError, "on: 'k' is int64 on the left and 'Name' is string"),
+    ({"time": "when"}, DataError, "time: the left stream has no column 'when'"),
+    ({"time": ("t", "k")}, DataError, "time: right column 'k' has type int32; allowed: timestamp"),
+    ({"time": 7}, ConfigError, "time: got 7; allowed: one str or a pair"),
+    ({"window": "0 seconds"}, ConfigError, "window: got '0 seconds'; allowed: a positive duration"),
+    ({"window": ("5 s", "-1 s")}, ConfigError, "window: got '-1 s'; allowed: a positive duration"),
+    ({"window": "soon"}, ConfigError, "window: got 'soon'; allowed: a duration such as"),
+    ({"window": 10}, ConfigError, "window: got 10; allowed: a duration such as"),
+    ({"window": ("1 s", "1 s", "1 s")}, ConfigError, "window: got ('1 s', '1 s', '1 s'); allowed"),
+    ({"window": "99999999 days"}, ConfigError, "window: got '99999999 days'; allowed: at most"),
+    ({"lateness": "-1 second"}, ConfigError, "lateness: got '-1 second'; allowed: zero or"),
+    ({"suffixes": ("_a", "_a")}, ConfigError, "suffixes: with ('_a', '_a') the result has column"),
+    ({"suffixes": None}, ConfigError, "suffixes: got None; allowed"),
+]
+
+
+@pytest.mark.parametrize(("changed", "error", "sentence"), WRONG, ids=[w[2][:50] for w in WRONG])
+def test_refusals(changed: dict[str, Any], error: type[StreamJoinError], sentence: str) -> None:
+    with pytest.raises(error) as refused:
+        call(**changed)
+    assert str(refused.value).startswith(sentence)
+    assert "\n" not in str(refused.value)
+
+
+def test_duplicate_columns_are_refused() -> None:
+    twice = pa.schema([("k", pa.int64()), ("t", T), ("K", pa.int64())])
+    with pytest.raises(DataError, match="left: column 'k' is there more than once"):
+        call(left=twice)
+
+
+def test_times_of_different_kinds_are_refused() -> None:
+    other = pa.schema({"k": pa.int64(), "t": pa.timestamp("us")})
+    with pytest.raises(DataError, match="'t' of type timestamp and 't' of type timestamp_ntz"):
+        call(right=other)
+
+
+def names(join: WindowJoin) -> list[str]:
+    return [column.name for column in join.output]
+
+
+def test_names_clash_whatever_their_case() -> None:
+    assert names(call()) == ["k", "t_left", "name_left", "m_left", "t_right", "Name_right", "m_right"]
+
+
+def test_keys_of_different_names_both_stay() -> None:
+    right = pa.schema({"id": pa.int64(), "t2": T, "x": pa.int64()})
+    join = call(right=right, on=("k", "id"), time=("t", "t2"))
+    assert names(join) == ["k", "t", "name", "m", "id", "t2", "x"]
+
+
+def test_own_suffixes() -> None:
+    assert names(call(suffixes=("", "_r"))) == ["k", "t", "name", "m", "t_r", "Name_r", "m_r"]
+
+
+def test_a_suffixed_name_may_not_hide_a_column() -> None:
+    left = pa.schema({"k": pa.int64(), "t": T, "t_left": T})
+    with pytest.raises(ConfigError, match="has column 't_left' twice"):
+        call(left=left)
