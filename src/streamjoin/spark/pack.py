@@ -18,9 +18,14 @@ from streamjoin._typing import Side
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.kernels.equi import split_by_shard
 from streamjoin.core.stream import Stream
+from streamjoin.spark.worker import settle
 
-CHUNK_BYTES: Final = 16 << 20
-"""A map task sends what it has gathered once it holds so much."""
+CHUNK_BYTES: Final = 4 << 20
+"""A map task sends what it has gathered once it holds so much.
+
+Larger blobs are no faster and become what Java's collector calls humongous objects; smaller ones
+cost more calls.
+"""
 
 PACKED_DDL: Final = (
     "shard long, side int, part int, chunk int, latest long, nulls long, blob binary"
@@ -53,6 +58,7 @@ class Packer:
         part = context.partitionId() if context else 0
         for chunk, rows in enumerate(_gather(batches)):
             yield self._pack(rows, part, chunk)
+        settle()
 
     def _pack(self, rows: pa.RecordBatch, part: int, chunk: int) -> pa.RecordBatch:
         stored, n_null, latest = arrange(rows, self.stream)

@@ -12,16 +12,17 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.errors import StateError
-from streamjoin.joins.base import Pairs
 from streamjoin.joins.window_join import (
+    MAX_PAIRS,
     WindowJoin,
     WindowJoinLogic,
     WindowJoinState,
     refuse_other,
 )
 from streamjoin.metrics import JoinMetrics
-from streamjoin.spark.rows import COUNTERS, OutputForm
+from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import STATE_KEY, STATE_VALUE, SparkStore, local_folder
+from streamjoin.spark.worker import settle
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,15 @@ class WindowJoinProcessor(StatefulProcessor):
         state = self._read(store.read_directory())
         arrivals = Arrivals.unpack(self._join, rows)
         logic = WindowJoinLogic(self._join, state, store)
-        for pairs in logic.on_batch(arrivals.batches, arrivals.latest):
-            if len(pairs):
-                yield self._rows(pairs)
+        for columns in _gather(
+            pairs.take(self._join.output)
+            for pairs in logic.on_batch(arrivals.batches, arrivals.latest)
+        ):
+            yield self._form.frame(columns)
         directory = {"agreed": self._agreed, **state.to_dict()}
         store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
         yield self._counters(logic.metrics, arrivals.nulls)
+        settle()
 
     def close(self) -> None:
         """Nothing to release; called by Spark."""
@@ -109,9 +113,6 @@ class WindowJoinProcessor(StatefulProcessor):
         refuse_other(agreed, self._agreed)
         return WindowJoinState.from_dict(values)
 
-    def _rows(self, pairs: Pairs) -> pd.DataFrame:
-        return self._form.frame(pairs.take(self._join.output))
-
     def _counters(self, metrics: JoinMetrics, nulls: tuple[int, int]) -> pd.DataFrame:
         counted = replace(
             metrics,
@@ -121,3 +122,17 @@ class WindowJoinProcessor(StatefulProcessor):
             null_right=nulls[RIGHT],
         )
         return self._form.counters_frame(json.dumps(asdict(counted)))
+
+
+def _gather(parts: Iterator[list[pa.Array]]) -> Iterator[list[pa.Array]]:
+    """Join small results into large ones: a frame costs Spark milliseconds whatever its size."""
+    held: list[list[pa.Array]] = []
+    rows = 0
+    for columns in parts:
+        held.append(columns)
+        rows += len(columns[0])
+        if rows >= MAX_PAIRS:
+            yield [pa.concat_arrays(arrays) for arrays in zip(*held, strict=True)]
+            held, rows = [], 0
+    if rows:
+        yield [pa.concat_arrays(arrays) for arrays in zip(*held, strict=True)]

@@ -14,13 +14,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from streamjoin._typing import Side
 from streamjoin.core.window import BasicWindow, check
 from streamjoin.errors import StateError
 
-STATE_KEY = "side int, slice long, sequence long"
-STATE_VALUE = "blob binary"
+# Types, not DDL text: PySpark would ask the JVM to parse text in every task.
+STATE_KEY = StructType(
+    [
+        StructField("side", IntegerType()),
+        StructField("slice", LongType()),
+        StructField("sequence", LongType()),
+    ]
+)
+STATE_VALUE = StructType([StructField("blob", BinaryType())])
 _DIRECTORY = (-1, 0, 0)
 
 
