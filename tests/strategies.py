@@ -1,14 +1,13 @@
 """Hypothesis strategies: two streams of rows, and how they are cut into batches."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
-SCHEMA = pa.schema(
-    {"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64(), "s": pa.string()}
-)
+SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64(), "s": pa.string()})
 Row = dict[str, Any]
 
 
@@ -38,7 +37,7 @@ def _rows(draw: st.DrawFn, side: int, n_keys: int, skew: bool) -> list[Row]:
 def _cut(draw: st.DrawFn, rows: list[Row], n_batches: int) -> list[list[Row]]:
     cuts = sorted(draw(st.integers(0, len(rows))) for _ in range(n_batches - 1))
     edges = [0, *cuts, len(rows)]
-    return [rows[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [rows[a:b] for a, b in pairwise(edges)]
 
 
 @st.composite

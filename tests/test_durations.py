@@ -29,10 +29,12 @@ def test_what_is_understood(text: str | timedelta, us: int) -> None:
     assert parse_duration(text, "window") == us
 
 
-@pytest.mark.parametrize("text", ["", " ", "5", "minutes", "5 parsecs", "1 month", "5 minutes ago", None, 3.5])
+@pytest.mark.parametrize(
+    "text", ["", " ", "5", "minutes", "5 parsecs", "1 month", "5 minutes ago", None, 3.5]
+)
 def test_what_is_not(text: object) -> None:
     with pytest.raises(ConfigError, match=r"^lateness: got .*; allowed: a duration such as"):
-        parse_duration(text, "lateness")  # type: ignore[arg-type]
+        parse_duration(text, "lateness")  # type: ignore[arg-type]  # wrong on purpose
 
 
 @given(st.integers(0, 2**60))

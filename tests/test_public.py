@@ -14,7 +14,7 @@ def test_every_public_name_resolves() -> None:
 
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'jion'"):
-        sj.jion  # noqa: B018
+        sj.jion  # noqa: B018  # looking it up is the test
 
 
 def test_import_is_light() -> None:
@@ -44,5 +44,6 @@ def test_a_missing_package_is_named(module: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == (
-        f'MissingExtraError {module} is not installed; install it with: pip install "streamjoin[spark]"'
+        f"MissingExtraError {module} is not installed; "
+        'install it with: pip install "streamjoin[spark]"'
     )

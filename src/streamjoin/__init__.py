@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Any:
     if name in _SPARK:
         for module in _SPARK_NEEDS:
             if not _is_installed(module):
-                raise MissingExtraError.of("spark", module)
+                raise MissingExtraError.of(extra="spark", module=module)
         return getattr(importlib.import_module(_SPARK[name]), name)
     msg = f"module 'streamjoin' has no attribute {name!r}"
     raise AttributeError(msg)

@@ -33,7 +33,8 @@ def parse_duration(value: Duration, argument: str) -> int:
     >>> parse_duration("soon", "lateness")
     Traceback (most recent call last):
         ...
-    streamjoin.errors.ConfigError: lateness: got 'soon'; allowed: a duration such as "30 seconds", ...
+    streamjoin.errors.ConfigError: lateness: got 'soon'; allowed: a duration such as "30 seconds",
+    "10 minutes" or "1 hour 30 minutes"
     """
     if isinstance(value, timedelta):
         us = round(value / timedelta(microseconds=1))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from streamjoin._typing import SIDES, Side
 from streamjoin.core.batch import Batch, arrange
@@ -164,7 +165,7 @@ def run(
         yield Step((step + 1) * step_us, rows, join.metrics)
 
 
-def _steps(table: pa.Table, column: str, step_us: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def _steps(table: pa.Table, column: str, step_us: int) -> NDArray[np.int64]:
     """Number of the step in which each row arrives."""
     if column not in table.column_names or not pa.types.is_timestamp(table[column].type):
         msg = f"arrival: got {column!r}; allowed: a timestamp column of the table"
@@ -173,7 +174,7 @@ def _steps(table: pa.Table, column: str, step_us: int) -> "np.ndarray[tuple[int]
         msg = f"arrival: column {column!r} has nulls; allowed: a time for each row"
         raise DataError(msg)
     times = table[column].cast(pa.timestamp("us")).combine_chunks()
-    found: np.ndarray[tuple[int], np.dtype[np.int64]] = np.asarray(times.cast(pa.int64())) // step_us
+    found: NDArray[np.int64] = np.asarray(times.cast(pa.int64())) // step_us
     return found
 
 

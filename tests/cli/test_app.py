@@ -24,7 +24,7 @@ def fake_bench(monkeypatch: pytest.MonkeyPatch) -> None:
         return RESULT
 
     module = ModuleType("fake_bench")
-    module.run = run  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "run", run, raising=False)
     monkeypatch.setitem(sys.modules, "fake_bench", module)
     for name in BENCHES:
         monkeypatch.setitem(BENCHES, name, "fake_bench")

@@ -1,9 +1,8 @@
 from pathlib import Path
 
-from tests.cli.test_pipeline_file import GOOD, write
-
 from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.plan import plan
+from tests.cli.test_pipeline_file import GOOD, write
 
 SCRATCH = Path("/scratch")
 

@@ -69,7 +69,8 @@ def names(join: WindowJoin) -> list[str]:
 
 
 def test_names_clash_whatever_their_case() -> None:
-    assert names(call()) == ["k", "t_left", "name_left", "m_left", "t_right", "Name_right", "m_right"]
+    left, right = ["t_left", "name_left", "m_left"], ["t_right", "Name_right", "m_right"]
+    assert names(call()) == ["k", *left, *right]
 
 
 def test_keys_of_different_names_both_stay() -> None:

@@ -17,9 +17,9 @@ from tests.strategies import SCHEMA, Row, Scenario, scenarios, table
 
 
 def local_join(scenario: Scenario, schema: pa.Schema = SCHEMA, on: Any = "k") -> LocalJoin:
-    window = tuple(timedelta(microseconds=w) for w in scenario.window)
+    left, right = (timedelta(microseconds=w) for w in scenario.window)
     lateness = timedelta(microseconds=scenario.lateness)
-    return LocalJoin(schema, schema, on=on, time="t", window=window, lateness=lateness)  # type: ignore[arg-type]
+    return LocalJoin(schema, schema, on=on, time="t", window=(left, right), lateness=lateness)
 
 
 def expected(scenario: Scenario, on: tuple[str, ...] = ("k",)) -> Counter[tuple[int, int]]:
@@ -73,9 +73,8 @@ def test_restart_at_every_batch_changes_nothing(scenario: Scenario) -> None:
 
 @given(scenarios())
 def test_swapping_the_sides_mirrors_the_result(scenario: Scenario) -> None:
-    straight, mirrored = local_join(scenario), local_join(
-        Scenario(scenario.batches, scenario.window[::-1], scenario.lateness)
-    )
+    straight = local_join(scenario)
+    mirrored = local_join(Scenario(scenario.batches, scenario.window[::-1], scenario.lateness))
     for left, right in scenario.batches:
         one = ids(straight.push(table(left), table(right)))
         two = ids(mirrored.push(table(right), table(left)))
@@ -145,9 +144,7 @@ def test_boundaries_are_inclusive_on_both_sides() -> None:
     right  6 7      ...     15 16
            x |<- 3->|<- 5 ->|  x
     """
-    join = LocalJoin(
-        SCHEMA, SCHEMA, on="k", time="t", window=("5 microseconds", "3 microseconds")
-    )
+    join = LocalJoin(SCHEMA, SCHEMA, on="k", time="t", window=("5 microseconds", "3 microseconds"))
     left = table([{"k": 1, "t": 10, "id": 0, "s": ""}])
     right = table([{"k": 1, "t": t, "id": t, "s": ""} for t in (6, 7, 15, 16)])
     assert sorted(ids(join.push(left, right))) == [(0, 7), (0, 15)]

@@ -45,6 +45,11 @@ def read_back(spark: SparkSession, output: Path) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in spark.read.parquet(str(output)).collect()]
 
 
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows in an order of their own, to compare results that come in any order."""
+    return sorted(rows, key=lambda row: tuple(map(str, row.values())))
+
+
 def observed(query: StreamingQuery, name: str = "streamjoin") -> dict[str, int]:
     """Counters of all batches added up (state sizes: of the last batch)."""
     total: dict[str, int] = {}

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 import streamjoin as sj
 from streamjoin.spark.labels import murmur3_long, shard_labels
 from tests.joins.test_window_join import expected, local_join
-from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
+from tests.spark.streams import drain, in_order, observed, read_back, read_stream, write_batches
 from tests.strategies import Scenario, scenarios, table
 
 SLOW = settings(
@@ -29,8 +29,9 @@ def spark_join(spark: SparkSession, scenario: Scenario, folder: Path) -> DataFra
         read_stream(spark, write_batches(folder / name, [table(b[s]) for b in scenario.batches]))
         for s, name in enumerate(("left", "right"))
     )
-    window = tuple(timedelta(microseconds=w) for w in scenario.window)
+    window_left, window_right = (timedelta(microseconds=w) for w in scenario.window)
     lateness = timedelta(microseconds=scenario.lateness)
+    window = window_left, window_right
     return sj.join(left, right, on="k", time="t", window=window, lateness=lateness)
 
 
@@ -56,7 +57,7 @@ def test_spark_equals_local_equals_the_oracle(
 
 
 @pytest.fixture
-def random_stream() -> Iterator[list[tuple[pa.Table, pa.Table]]]:
+def random_stream() -> list[tuple[pa.Table, pa.Table]]:
     rng = np.random.default_rng(7)
 
     def batch(i: int) -> pa.Table:
@@ -65,7 +66,17 @@ def random_stream() -> Iterator[list[tuple[pa.Table, pa.Table]]]:
         columns = {"k": rng.integers(0, 20, n), "id": rng.integers(0, 10**9, n)}
         return pa.table({**columns, "t": pa.array(t, pa.timestamp("us", "UTC"))})
 
-    yield [(batch(i), batch(i)) for i in range(6)]
+    return [(batch(i), batch(i)) for i in range(6)]
+
+
+@pytest.fixture
+def recorded(
+    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+) -> tuple[DataFrame, DataFrame]:
+    """Both sides of the random stream, read from files."""
+    for side, name in enumerate(("l", "r")):
+        write_batches(tmp_path / name, [b[side] for b in random_stream])
+    return read_stream(spark, tmp_path / "l"), read_stream(spark, tmp_path / "r")
 
 
 def test_restart_at_every_batch_loses_and_repeats_nothing(
@@ -89,19 +100,15 @@ def test_restart_at_every_batch_loses_and_repeats_nothing(
         return read_back(spark, base / "out")
 
     whole, restarted = run(False), run(True)
-    key = lambda row: tuple(map(str, row.values()))  # noqa: E731
     assert len(whole) > 1000
-    assert sorted(whole, key=key) == sorted(restarted, key=key)
+    assert in_order(whole) == in_order(restarted)
 
 
 def test_copies_on_disk_are_only_copies(
-    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+    spark: SparkSession, tmp_path: Path, recorded: tuple[DataFrame, DataFrame]
 ) -> None:
-    """The local copies of basic windows may vanish between batches without a trace in the result."""
-    for side, name in enumerate(("l", "r")):
-        write_batches(tmp_path / name, [b[side] for b in random_stream])
-    left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
-    result = sj.join(left, right, on="k", time="t", window="2 ms", lateness="2 ms")
+    """The local copies of basic windows may vanish between batches; the result stays the same."""
+    result = sj.join(*recorded, on="k", time="t", window="2 ms", lateness="2 ms")
     expected_rows = drain(result, tmp_path / "ck1", tmp_path / "out1")
     work = Path(spark.conf.get("spark.local.dir") or "")
 
@@ -112,7 +119,7 @@ def test_copies_on_disk_are_only_copies(
         for copy in copies:
             copy.unlink()
 
-    again = sj.join(left, right, on="k", time="t", window="2 ms", lateness="2 ms")
+    again = sj.join(*recorded, on="k", time="t", window="2 ms", lateness="2 ms")
     query = (
         again.writeStream.foreachBatch(lose)
         .option("checkpointLocation", str(tmp_path / "ck2"))
@@ -157,13 +164,10 @@ def test_one_quiet_shard_holds_nothing_back(spark: SparkSession, tmp_path: Path)
 
 
 def test_a_failed_task_is_retried_with_the_same_rows(
-    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+    spark: SparkSession, tmp_path: Path, recorded: tuple[DataFrame, DataFrame]
 ) -> None:
     """A task that fails after the join has handed out its rows is run again from the same state."""
-    for side, name in enumerate(("l", "r")):
-        write_batches(tmp_path / name, [b[side] for b in random_stream])
-    left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
-    result = sj.join(left, right, on="k", time="t", window="2 ms", lateness="2 ms")
+    result = sj.join(*recorded, on="k", time="t", window="2 ms", lateness="2 ms")
     drain(result, tmp_path / "ck", tmp_path / "out")
     marks = tmp_path / "marks"
     marks.mkdir()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import streamjoin as sj
 from tests.spark.streams import drain, read_stream
@@ -53,10 +54,9 @@ def own_join(frame: DataFrame, key: str) -> DataFrame:
     """Spark's batch join with the window written out."""
     left, right = frame.alias("a"), frame.alias("b")
     condition = (
-        f"a.{key} = b.{key} AND b.t <= a.t + INTERVAL 10 SECONDS AND a.t <= b.t + INTERVAL 4 SECONDS"
+        f"a.{key} = b.{key} AND b.t <= a.t + INTERVAL 10 SECONDS "
+        "AND a.t <= b.t + INTERVAL 4 SECONDS"
     )
-    from pyspark.sql import functions as F
-
     others = [c for c in frame.columns if c != key]
     columns = [f"a.{key}"] + [f"{s}.{c} {c}_{n}" for s, n in (("a", "left"), ("b", "right"))
                               for c in others]  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
-from tests.spark.streams import drain, read_back, read_stream, write_batches
+from tests.spark.streams import drain, in_order, read_back, read_stream, write_batches
 
 QUERY = """
 import sys
@@ -52,8 +52,7 @@ def test_kill_9_at_random_points(spark: SparkSession, tmp_path: Path) -> None:
     while not _run_until(tmp_path, chance.uniform(1.0, 6.0) if kills < 4 else None):
         kills += 1
     assert kills >= 3
-    key = lambda row: tuple(map(str, row.values()))  # noqa: E731
-    one, two = (sorted(read_back(spark, tmp_path / o), key=key) for o in ("out-whole", "out"))
+    one, two = (in_order(read_back(spark, tmp_path / o)) for o in ("out-whole", "out"))
     assert len(one) > 1000
     assert one == two
 

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,10 +25,10 @@ def cut(table: pa.Table, n: int) -> list[pa.Table]:
     return [table.slice(i * size, size) for i in range(n)]
 
 
-def count(spark: SparkSession, tmp_path: Path, **arguments: object) -> dict[str, int]:
+def count(spark: SparkSession, tmp_path: Path, **arguments: Any) -> dict[str, int]:
     left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
     query = (
-        sj.join(left, right, **arguments)  # type: ignore[arg-type]
+        sj.join(left, right, **arguments)
         .writeStream.format("noop")
         .option("checkpointLocation", str(tmp_path / "ck"))
         .trigger(availableNow=True)
@@ -61,7 +62,7 @@ def test_citibike_starts_and_ends_by_bike(spark: SparkSession, tmp_path: Path) -
         window=("1 hour", "1 microsecond"), lateness="365 days",
     )  # fmt: skip
     left, right = (str(tmp_path / name / "*.parquet") for name in ("l", "r"))
-    row = duckdb.sql(
+    row = duckdb.execute(
         f"SELECT count(*) FROM '{left}' a JOIN '{right}' b ON a.bike_id = b.bike_id "
         "AND b.ts <= a.ts + INTERVAL 1 HOUR AND a.ts <= b.ts + INTERVAL 1 MICROSECOND"
     ).fetchone()

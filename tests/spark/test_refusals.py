@@ -28,16 +28,20 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_batch_frame_is_refused(spark: SparkSession, folder: Path) -> None:
     stream, batch = read_stream(spark, folder), spark.read.parquet(str(folder))
-    with pytest.raises(ConfigError, match="^right: got a batch DataFrame; allowed: a streaming one"):
+    with pytest.raises(
+        ConfigError, match=r"^right: got a batch DataFrame; allowed: a streaming one"
+    ):
         sj.join(stream, batch, **GOOD)
-    with pytest.raises(ConfigError, match="^left: got list; allowed: a streaming DataFrame"):
-        sj.join([], stream, **GOOD)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"^left: got list; allowed: a streaming DataFrame"):
+        sj.join([], stream, **GOOD)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_types_that_arrow_has_not_are_refused(spark: SparkSession, folder: Path) -> None:
     stream = read_stream(spark, folder)
     months = stream.selectExpr("k", "t", "make_ym_interval(1, 2) AS i")
-    with pytest.raises(DataError, match="^left: column 'i' has type interval year to month, which"):
+    with pytest.raises(
+        DataError, match=r"^left: column 'i' has type interval year to month, which"
+    ):
         sj.join(months, stream, **GOOD)
 
 
@@ -54,7 +58,9 @@ def test_another_state_store_is_refused(spark: SparkSession, folder: Path) -> No
     spark.conf.set(key, "org.example.Other")
     try:
         stream = read_stream(spark, folder)
-        with pytest.raises(ConfigError, match=rf"^{key}: got 'org.example.Other'; allowed: .*Rocks"):
+        with pytest.raises(
+            ConfigError, match=rf"^{key}: got 'org.example.Other'; allowed: .*Rocks"
+        ):
             sj.join(stream, stream, **GOOD)
     finally:
         spark.conf.set(key, str(kept))
@@ -69,7 +75,8 @@ def test_settings_left_open_are_made(spark: SparkSession, folder: Path) -> None:
     sj.join(stream, stream, **GOOD)
     made = session.conf.getAll
     assert made["spark.sql.shuffle.partitions"] == "2"
-    assert made["spark.sql.streaming.stateStore.providerClass"].endswith("RocksDBStateStoreProvider")
+    provider = made["spark.sql.streaming.stateStore.providerClass"]
+    assert provider.endswith("RocksDBStateStoreProvider")
 
 
 def test_an_old_spark_is_refused() -> None:

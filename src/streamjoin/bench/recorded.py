@@ -1,4 +1,4 @@
-"""Recorded streams for benchmarks: two folders of Parquet files, ten seconds of rows in each file."""
+"""Recorded streams for benchmarks: two folders of Parquet files, each with ten seconds of rows."""
 
 from pathlib import Path
 from typing import Final

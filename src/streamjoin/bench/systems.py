@@ -45,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a run gave, batch by batch: input rows, seconds, result rows; and the state at its end."""
+    """What a run gave: rows in, seconds and results of each batch, and the state at its end."""
 
     rows: list[int]
     seconds: list[float]

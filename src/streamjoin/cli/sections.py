@@ -26,9 +26,21 @@ def _missing(*, what: str) -> PydanticCustomError:
     return PydanticCustomError(MISSING_HERE, "missing; allowed: {what}", {"what": what})
 
 
+def _files_have_a_path(*, what: str) -> AfterValidator:
+    """Refuse a source or sink of files that names no folder."""
+
+    def check(path: str | None, info: ValidationInfo) -> str | None:
+        if path is None and info.data.get("type") in FILE_FORMATS:
+            raise _missing(what=f"{what} {info.data['type']} files")
+        return path
+
+    return AfterValidator(check)
+
+
 Duration = Annotated[str, AfterValidator(_check_duration)]
 Options = dict[str, str | bool | int | float]
 
+PATH: Any = Field(None, description="a folder", validate_default=True)
 OPTIONS: Any = Field(default_factory=dict, description="a table of the Spark format's options")
 SELECT: Any = Field(
     default=(), description='a list of SQL expressions such as ["id", "price * 2 AS p"]'
@@ -59,7 +71,7 @@ class StreamSource(Section):
     """``[sources.NAME]`` with any other type: files, or any streaming format that Spark knows."""
 
     type: str = Field(description="parquet, json, csv, generator or any Spark streaming format")
-    path: str | None = Field(None, description="a folder", validate_default=True)
+    path: Annotated[str | None, _files_have_a_path(what="the folder of the")] = PATH
     ddl: str | None = Field(
         None,
         alias="schema",
@@ -69,13 +81,6 @@ class StreamSource(Section):
     options: Options = OPTIONS
     max_files_per_trigger: int | None = Field(None, ge=1, description="a whole number, 1 or more")
     select: tuple[str, ...] = SELECT
-
-    @field_validator("path")
-    @classmethod
-    def _files_have_a_path(cls, path: str | None, info: ValidationInfo) -> str | None:
-        if path is None and info.data.get("type") in FILE_FORMATS:
-            raise _missing(what=f"the folder of the {info.data['type']} files")
-        return path
 
     @field_validator("ddl")
     @classmethod
@@ -108,15 +113,8 @@ class SinkSection(Section):
     """``[sink]``: where results go."""
 
     type: str = Field(description="parquet, console, noop or any Spark streaming format")
-    path: str | None = Field(None, description="a folder", validate_default=True)
+    path: Annotated[str | None, _files_have_a_path(what="a folder for the")] = PATH
     options: Options = OPTIONS
-
-    @field_validator("path")
-    @classmethod
-    def _files_have_a_path(cls, path: str | None, info: ValidationInfo) -> str | None:
-        if path is None and info.data.get("type") in FILE_FORMATS:
-            raise _missing(what=f"a folder for the {info.data['type']} files")
-        return path
 
 
 class RunSection(Section):

@@ -95,4 +95,3 @@ class Batch:
         """The rows at or after a time; the batch must be in the total order."""
         start = int(np.searchsorted(self.times, time, side="left"))
         return self if start == 0 else Batch(self.rows.slice(start), self.stream)
-

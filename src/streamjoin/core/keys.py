@@ -37,7 +37,13 @@ def is_exact(data_type: pa.DataType) -> bool:
 
 
 def can_be_key(data_type: pa.DataType) -> bool:
-    """Whether values of this type can be compared for equality here (maps cannot)."""
+    """Whether values of this type can be compared for equality here (maps cannot).
+
+    Examples
+    --------
+    >>> can_be_key(pa.list_(pa.string())), can_be_key(pa.map_(pa.string(), pa.int64()))
+    (True, False)
+    """
     if pa.types.is_struct(data_type):
         return all(can_be_key(field.type) for field in data_type)
     if _is_list(data_type):
@@ -123,13 +129,13 @@ def _decimal_words(column: pa.Array) -> NDArray[np.int64]:
 
 def _offsets_and_values(column: pa.Array) -> tuple[NDArray[np.int64], Any]:
     """Offsets of this slice of a list, string or binary array, and what they point into."""
-    wide = column.type in (pa.large_string(), pa.large_binary()) or pa.types.is_large_list(
-        column.type
-    )
+    kind = column.type
+    large = kind in (pa.large_string(), pa.large_binary()) or pa.types.is_large_list(kind)
     buffers = column.buffers()
-    offsets = np.frombuffer(buffers[1], np.int64 if wide else np.int32)
-    offsets = offsets[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    if _is_list(column.type):
+    stored = np.frombuffer(buffers[1], np.int64 if large else np.int32)
+    ours = slice(column.offset, column.offset + len(column) + 1)
+    offsets = stored[ours].astype(np.int64)
+    if _is_list(kind):
         return offsets, column.values
     return offsets, np.frombuffer(buffers[2] or b"", np.uint8)
 

@@ -14,6 +14,7 @@ slices     ... | 41 | 42 | 43 | 44 | 45 |    watermark = the newest time all hav
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -50,18 +51,35 @@ class BasicWindow:
 
 
 def basic_length_us(window_us: int) -> int:
-    """Length of a basic window of a window, rounded up."""
+    """Length of a basic window of a window, rounded up.
+
+    Examples
+    --------
+    >>> basic_length_us(10_000_000), basic_length_us(9)
+    (2500000, 3)
+    """
     return -(-window_us // N_BASIC_WINDOWS)
 
 
 def cut(batch: Batch) -> Iterator[tuple[int, pa.RecordBatch, Times]]:
-    """Cut a batch in the total order into (slice, rows, times) without copying rows."""
+    """Cut a batch in the total order into (slice, rows, times) without copying rows.
+
+    Examples
+    --------
+    >>> from streamjoin.core.batch import arrange
+    >>> times = pa.array([0, 2, 3, 9], pa.timestamp("us"))
+    >>> rows = pa.record_batch({"k": pa.array([7, 7, 7, 7]), "t": times})
+    >>> stream = Stream(rows.schema, key=(0,), time=1, window_us=12)  # slices of 3 us
+    >>> batch = Batch(arrange(rows, stream).rows, stream)
+    >>> [(slice_, part.num_rows) for slice_, part, _ in cut(batch)]
+    [(0, 2), (1, 1), (3, 1)]
+    """
     if len(batch) == 0:
         return
     slices = batch.times // basic_length_us(batch.stream.window_us)
     edges = np.flatnonzero(np.diff(slices)) + 1
     starts = [0, *edges.tolist(), len(batch)]
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in pairwise(starts):
         rows = batch.rows.slice(start, stop - start)
         yield int(slices[start]), rows, batch.times[start:stop]
 
@@ -69,7 +87,15 @@ def cut(batch: Batch) -> Iterator[tuple[int, pa.RecordBatch, Times]]:
 def encode(
     slice_: int, sequence: int, rows: pa.RecordBatch, times: Times
 ) -> tuple[BasicWindow, pa.Buffer]:
-    """A basic window's directory entry and its bytes (Arrow IPC, no schema)."""
+    """A basic window's directory entry and its bytes (Arrow IPC, no schema).
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"t": pa.array([3, 5])})
+    >>> window, blob = encode(1, 0, rows, np.array([3, 5]))
+    >>> (window.rows, window.first, window.last), window.size == blob.size
+    ((2, 3, 5), True)
+    """
     blob = rows.serialize()
     first, last = int(times[0]), int(times[-1])
     checksum = zlib.crc32(blob)
@@ -82,7 +108,19 @@ def decode(blob: pa.Buffer, stream: Stream) -> Batch:
 
 
 def check(window: BasicWindow, blob: pa.Buffer) -> None:
-    """Refuse bytes that are not the ones that were stored."""
+    """Refuse bytes that are not the ones that were stored.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"t": pa.array([3, 5])})
+    >>> window, blob = encode(1, 0, rows, np.array([3, 5]))
+    >>> check(window, blob)
+    >>> check(window, blob.slice(8))
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.StateError: stored basic window 1 (batch 0) is damaged: its checksum differs;
+    restore the checkpoint from a copy or start with a new one
+    """
     if blob.size != window.size or zlib.crc32(blob) != window.checksum:
         msg = (
             f"stored basic window {window.slice} (batch {window.sequence}) is damaged: its checksum"

@@ -6,7 +6,7 @@ A tuple always means (left, right); a list always means several.
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from streamjoin.joins.window_join import WindowJoin
 T = TypeVar("T")
 On = str | tuple[str, str] | Sequence[str | tuple[str, str]]
 """Key columns: ``"k"``, ``("k_left", "k_right")``, or a list of such."""
-Both = T | tuple[T, T]
+Both: TypeAlias = T | tuple[T, T]
 """One value for both sides, or (left, right)."""
 
 _NAMES: Final = ("left", "right")
@@ -176,9 +176,7 @@ def _output(left: Stream, right: Stream, suffixes: tuple[str, str]) -> tuple[Out
         if left.schema.names[a].lower() == right.schema.names[b].lower()
     }
     merged = {a for a, _ in shared}, {b for _, b in shared}
-    rest = [
-        [i for i in range(len(streams[s].schema)) if i not in merged[s]] for s in SIDES
-    ]
+    rest = [[i for i in range(len(streams[s].schema)) if i not in merged[s]] for s in SIDES]
     used = [{streams[s].schema.names[i].lower() for i in rest[s]} for s in SIDES]
     clash = used[0] & used[1]
     columns = [_column(left, 0, a) for a in dict.fromkeys(left.key) if a in merged[0]]

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
@@ -22,7 +21,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
 from streamjoin.core.keys import equal_keys
 from streamjoin.core.stream import Stream
-from streamjoin.core.window import BasicWindow, check, cut, decode, encode
+from streamjoin.core.window import BasicWindow, cut, decode, encode
 from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
 from streamjoin.joins.base import OutputColumn, Pairs, WindowStore
@@ -55,9 +54,7 @@ class WindowJoin:
             said[f"{name} key"] = ", ".join(names[i] for i in stream.key)
             said[f"{name} time"] = names[stream.time]
             said[f"{name} window"] = format_duration(stream.window_us)
-            said[f"{name} schema"] = ", ".join(
-                f"{f.name} {f.type}" for f in stream.schema
-            )
+            said[f"{name} schema"] = ", ".join(f"{f.name} {f.type}" for f in stream.schema)
         return said
 
 
@@ -223,7 +220,8 @@ class WindowJoinLogic:
 
     def _expire(self) -> None:
         for side in SIDES:
-            kept, gone = [], []
+            kept: list[BasicWindow] = []
+            gone: list[BasicWindow] = []
             for window in self.state.windows[side]:
                 (kept if self._may_still_match(side, window.last) else gone).append(window)
             for window in gone:

@@ -1,6 +1,6 @@
 """The only part that knows Spark.
 
-Read `frames.py` (what users call), `pack.py` (rows to blobs before the shuffle), `processor.py` (one
-join per shard), `store.py` (basic windows in Spark's state), `rows.py` (results and counters out),
-`requirements.py` (what a session must offer).
+Read `frames.py` (what users call), `pack.py` (rows to blobs before the shuffle), `processor.py`
+(one join per shard), `store.py` (basic windows in Spark's state), `rows.py` (results and counters
+out), `requirements.py` (what a session must offer).
 """

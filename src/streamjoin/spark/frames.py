@@ -1,13 +1,12 @@
 """Joins on Spark DataFrames: what users call."""
 
 import uuid
-from typing import cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructField
 
 from streamjoin._typing import SIDES
 from streamjoin.durations import Duration
@@ -83,7 +82,11 @@ def join(
     ----------
     Kang, Naughton, Viglas 2003, section 2 (the moving window join); Gedik et al. 2005, section 2.
     """
-    settings = _settings(left, right, on, time, window, lateness, suffixes)
+    _refuse_other_frames(left, right)
+    settings = resolve(
+        (_arrow_schema(left, "left"), _arrow_schema(right, "right")),
+        on=on, time=time, window=window, lateness=lateness, suffixes=suffixes,
+    )  # fmt: skip
     if not isinstance(name, str) or not name:
         msg = f"name: got {name!r}; allowed: a non-empty string"
         raise ConfigError(msg)
@@ -107,15 +110,7 @@ def join(
     return form.finish(emitted, name)
 
 
-def _settings(
-    left: DataFrame,
-    right: DataFrame,
-    on: On,
-    time: Both[str],
-    window: Both[Duration],
-    lateness: Duration,
-    suffixes: tuple[str, str],
-) -> WindowJoin:
+def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
     for argument, frame in (("left", left), ("right", right)):
         if not isinstance(frame, DataFrame):
             msg = f"{argument}: got {type(frame).__name__}; allowed: a streaming DataFrame"
@@ -123,24 +118,21 @@ def _settings(
         if not frame.isStreaming:
             msg = f"{argument}: got a batch DataFrame; allowed: a streaming one (spark.readStream)"
             raise ConfigError(msg)
-    schemas = _arrow_schema(left, "left"), _arrow_schema(right, "right")
-    return resolve(
-        schemas, on=on, time=time, window=window, lateness=lateness, suffixes=suffixes
-    )
 
 
 def _arrow_schema(frame: DataFrame, argument: str) -> pa.Schema:
-    fields = []
-    for field in frame.schema.fields:
-        try:
-            fields.append(pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC")))
-        except PySparkException:
-            msg = (
-                f"{argument}: column {field.name!r} has type {field.dataType.simpleString()}, which"
-                " cannot be sent to Python; allowed: types that Arrow has (drop or cast it)"
-            )
-            raise DataError(msg) from None
-    return pa.schema(fields)
+    return pa.schema([_arrow_field(field, argument) for field in frame.schema.fields])
+
+
+def _arrow_field(field: StructField, argument: str) -> pa.Field:
+    try:
+        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"))
+    except PySparkException:
+        msg = (
+            f"{argument}: column {field.name!r} has type {field.dataType.simpleString()}, which"
+            " cannot be sent to Python; allowed: types that Arrow has (drop or cast it)"
+        )
+        raise DataError(msg) from None
 
 
 def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tuple[DataType, ...]:
@@ -157,4 +149,4 @@ def _shards(asked: int | None, n_partitions: int, n_cores: int) -> int:
             "(spark.sql.shuffle.partitions)"
         )
         raise ConfigError(msg)
-    return cast(int, asked)
+    return asked

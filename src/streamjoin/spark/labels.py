@@ -1,7 +1,8 @@
 """Shard labels that Spark sends to partitions of their own.
 
 Spark groups by the Murmur3 hash of the grouping key: labels 0, 1, 2, ... would share partitions and
-leave others empty. So a shard's label is the smallest number whose hash falls into a free partition.
+leave others empty. So a shard's label is the smallest number whose hash falls into a free
+partition.
 """
 
 _MASK = 0xFFFFFFFF

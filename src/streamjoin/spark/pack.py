@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from streamjoin._typing import Side
@@ -93,7 +94,7 @@ def _gather(batches: Batches) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _serialize(rows: pa.RecordBatch, begin: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
+def _serialize(rows: pa.RecordBatch, begin: NDArray[np.int64]) -> pa.Array:
     """Arrow IPC bytes of consecutive parts, as one binary column written once."""
     sink = pa.BufferOutputStream()
     offsets = [0]
@@ -101,9 +102,7 @@ def _serialize(rows: pa.RecordBatch, begin: np.ndarray[tuple[int], np.dtype[np.i
         sink.write(rows.slice(start, stop - start).serialize())
         offsets.append(sink.tell())
     ends = pa.py_buffer(np.array(offsets, np.int32))
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(offsets) - 1, [None, ends, sink.getvalue()]
-    )
+    return pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, sink.getvalue()])
 
 
 def unpacker(schema: pa.Schema) -> Callable[[Batches], Iterator[pa.RecordBatch]]:

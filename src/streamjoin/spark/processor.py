@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
@@ -81,12 +82,13 @@ class WindowJoinProcessor(StatefulProcessor):
         self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
 
     def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+        self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         """Join one shard's part of a micro-batch; called by Spark."""
         store = SparkStore(self._windows, local_folder(self._join_id, int(key[0])))
         state = self._read(store.read_directory())
-        arrivals = Arrivals.unpack(self._join, rows)
+        # Rows come to processors of transformWithState; this one is given frames.
+        arrivals = Arrivals.unpack(self._join, cast(Iterator[pd.DataFrame], rows))
         logic = WindowJoinLogic(self._join, state, store)
         for columns in _gather(
             pairs.take(self._join.output)

@@ -12,12 +12,11 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from streamjoin.errors import ConfigError, EngineError
+from streamjoin.spark.session import STATE_SETTINGS
 
 logger = logging.getLogger(__name__)
 
 OLDEST_SPARK: Final = (4, 2)
-_STATE: Final = "spark.sql.streaming.stateStore."
-_PROVIDER: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
@@ -25,8 +24,8 @@ def prepare(spark: SparkSession) -> int:
     """Check the session, set what it left open, and return the number of state partitions."""
     _check_version(pyspark.__version__)
     _check_version(spark.version)
-    _want(spark, _STATE + "providerClass", _PROVIDER)
-    _want(spark, _STATE + "rocksdb.changelogCheckpointing.enabled", "true")
+    for key, value in STATE_SETTINGS.items():
+        _want(spark, key, value)
     _check_workers(spark)
     if _PARTITIONS not in _explicit(spark):
         # Spark's default of 200 would run 200 stateful tasks in every micro-batch.
@@ -62,7 +61,7 @@ def _want(spark: SparkSession, key: str, value: str) -> None:
 
 def _check_workers(spark: SparkSession) -> None:
     """Find out before the first batch whether local Python workers can run a join."""
-    if not spark.sparkContext.master.startswith("local"):
+    if not str(spark.sparkContext.master).startswith("local"):
         return
     worker = shutil.which(spark.sparkContext.pythonExec)
     if worker is None or (

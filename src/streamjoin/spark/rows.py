@@ -2,9 +2,9 @@
 
 Columns of plain types leave as they are: frames whose columns are Arrow arrays, which Spark takes
 over without a copy (*flat*). PySpark converts nested values one row at a time in Python, so results
-with arrays, maps or structs leave as Arrow blobs instead and are unpacked by one more ``mapInArrow``
-(*blobs*). One extra row per shard and batch carries the counters as JSON; `finish` adds them up with
-``observe`` and takes that row out.
+with arrays, maps or structs leave as Arrow blobs instead and are unpacked by one more
+``mapInArrow`` (*blobs*). One extra row per shard and batch carries the counters as JSON; `finish`
+adds them up with ``observe`` and takes that row out.
 """
 
 from dataclasses import dataclass
@@ -117,4 +117,5 @@ def _is_instant(data_type: pa.DataType) -> bool:
 
 
 def _frame(arrays: list[pa.Array], names: list[str]) -> pd.DataFrame:
-    return pa.table(arrays, names=names).to_pandas(types_mapper=pd.ArrowDtype)
+    frame: pd.DataFrame = pa.table(arrays, names=names).to_pandas(types_mapper=pd.ArrowDtype)
+    return frame

@@ -20,15 +20,20 @@ OLDEST_JAVA = 17
 
 STATE_STORE = "spark.sql.streaming.stateStore."
 
+STATE_SETTINGS = {
+    f"{STATE_STORE}providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{STATE_STORE}rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""What a join needs of the state store; `requirements` refuses other values."""
+
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
-    f"{STATE_STORE}providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    f"{STATE_STORE}rocksdb.changelogCheckpointing.enabled": "true",
+    **STATE_SETTINGS,
 }
 
 

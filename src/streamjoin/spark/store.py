@@ -117,7 +117,10 @@ class SparkStore:
 
 
 def local_folder(join_id: str, shard: int) -> Path | None:
-    """Folder for one shard's copies below Spark's local directory, which Spark removes at its end."""
+    """Folder for one shard's copies, below Spark's local directory, which Spark removes itself.
+
+    None where it cannot be made: then there are no copies.
+    """
     base = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
     folder = Path(base) / f"streamjoin-{join_id}" / str(shard)
     try:

@@ -38,7 +38,7 @@ def fold_where(hashes: Keys, chosen: NDArray[np.bool_], word: np.int64) -> None:
 
 @njit
 def fold_bytes(hashes: Keys, offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-    """Fold ``data[offsets[i]:offsets[i + 1]]`` into ``hashes[i]``, eight bytes at a time. O(bytes)."""
+    """Fold ``data[offsets[i]:offsets[i + 1]]`` into ``hashes[i]``, in words of 8. O(bytes)."""
     for i in range(len(hashes)):
         start, stop = offsets[i], offsets[i + 1]
         h = _mix(np.uint64(hashes[i]), np.uint64(stop - start))
