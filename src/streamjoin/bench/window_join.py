@@ -9,68 +9,102 @@ its own; the quick systems take turns several times, so that noise hits them ali
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from streamjoin.bench.recorded import ROWS_PER_FILE, record
-from streamjoin.bench.systems import Task, Timing, measure
+from streamjoin.bench.systems import Task, measure
 from streamjoin.errors import EngineError
 
 KEYS: Final = 200_000
 WINDOW_SECONDS: Final = 10
 SLOW: Final = ("spark-rocksdb", "spark-memory")
 QUICK: Final = ("shuffle-identity", "streamjoin", "scan-identity")
-COLD: Final = 2
-"""Batches that are not counted: workers and the JVM's compiler warm up, the window fills."""
-COLD_SLOW: Final = 1
-"""Of systems that take half a minute a batch: by the second one they are as fast as they get."""
 
-Plan = dict[int, tuple[int, int, int]]
-"""By files a batch: batches of the quick systems, their turns, batches of the slow ones."""
+
+@dataclass(frozen=True)
+class Size:
+    """How a micro-batch size is measured.
+
+    Batches that warm a system up are not counted: half a minute of the quick systems, until the
+    JVM's compiler has seen enough, and of Spark's own join until its state has its full size.
+    """
+
+    files: int
+    turns: int
+    quick_cold: int
+    quick_warm: int
+    slow_cold: int
+    slow_warm: int
+
+    @property
+    def rows(self) -> int:
+        """Input rows a micro-batch."""
+        return 2 * self.files * ROWS_PER_FILE
+
+    def batches(self, system: str) -> tuple[int, int]:
+        """Cold and warm batches of a system."""
+        if system in SLOW:
+            return self.slow_cold, self.slow_warm
+        return self.quick_cold, self.quick_warm
+
+
+SIZES: Final = (
+    Size(files=1, turns=2, quick_cold=24, quick_warm=12, slow_cold=4, slow_warm=3),
+    Size(files=5, turns=2, quick_cold=3, quick_warm=6, slow_cold=1, slow_warm=2),
+)
+SMALL: Final = (Size(files=1, turns=1, quick_cold=3, quick_warm=3, slow_cold=1, slow_warm=1),)
 
 
 def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
     """Time all systems at 400k and 2M rows a micro-batch; `quick` only a few small batches."""
-    plan: Plan = {1: (6, 1, 2)} if quick else {1: (14, 3, 4), 5: (8, 3, 3)}
-    rates: dict[tuple[str, int], list[float]] = defaultdict(list)
-    warm: dict[tuple[str, int], int] = defaultdict(int)
-    with tempfile.TemporaryDirectory(prefix="sj-data-") as work:
-        for per_batch, (batches, turns, batches_slow) in plan.items():
-            few, many = (Path(work) / f"{n}" for n in (f"{per_batch}-few", f"{per_batch}-many"))
-            report(f"recording streams for {2 * per_batch * ROWS_PER_FILE:,} rows a batch")
-            record(many, batches * per_batch, KEYS)
-            record(few, batches_slow * per_batch, KEYS)
-            results: dict[str, list[int]] = {}
-            schedule = [(s, many, COLD) for _ in range(turns) for s in QUICK]
-            schedule += [(s, few, COLD_SLOW) for s in SLOW]
-            for system, folder, cold in schedule:
-                timing = measure(Task(system, str(folder), per_batch, WINDOW_SECONDS))
-                key = system, per_batch
-                rates[key].append(timing.rows_per_second(cold))
-                warm[key] += len(timing.seconds) - cold
-                report(_line(system, per_batch, timing, cold))
-                if "identity" not in system:
-                    results[system] = timing.results
-            _check(results)
-    rows = [
-        {
-            "system": system,
-            "batch_rows": 2 * per_batch * ROWS_PER_FILE,
-            "rows_per_s": median(found),
-            "warm_batches": warm[system, per_batch],
-            "runs": len(found),
-        }
-        for (system, per_batch), found in rates.items()
-    ]
-    return {"bench": "window-join", "rows": rows, "ratios": _ratios(rates)}
+    rows: list[dict[str, Any]] = []
+    ratios: dict[str, float] = {}
+    for size in SMALL if quick else SIZES:
+        with tempfile.TemporaryDirectory(prefix="sj-data-") as work:
+            report(f"recording streams for {size.rows:,} rows a batch")
+            rates = _measure(size, Path(work), report)
+        for system, found in rates.items():
+            warm = size.batches(system)[1]
+            rows.append(
+                {
+                    "system": system,
+                    "batch_rows": size.rows,
+                    "rows_per_s": median(found),
+                    "warm_batches": warm * len(found),
+                    "runs": len(found),
+                }
+            )
+            if system != "streamjoin":
+                suffix = "" if size.files == 1 else "-2M"
+                ours = median(rates["streamjoin"])
+                ratios[f"streamjoin/{system}{suffix}"] = ours / median(found)
+    return {"bench": "window-join", "rows": rows, "ratios": ratios}
 
 
-def _line(system: str, per_batch: int, timing: Timing, cold: int) -> str:
-    rows = 2 * per_batch * ROWS_PER_FILE
-    rate = timing.rows_per_second(cold)
-    n = len(timing.seconds) - cold
-    return f"{system:17} {rows:>9,} rows a batch: {rate:>9,.0f} rows/s, {n} warm batches"
+def _measure(size: Size, work: Path, report: Callable[[str], None]) -> dict[str, list[float]]:
+    """Rows a second of every system, run by run."""
+    folders = {}
+    for system in (*QUICK, *SLOW):
+        folders[system] = work / str(sum(size.batches(system)))
+        if not folders[system].exists():
+            record(folders[system], sum(size.batches(system)) * size.files, KEYS)
+    rates: dict[str, list[float]] = defaultdict(list)
+    results: dict[str, list[int]] = {}
+    for system in [*QUICK * size.turns, *SLOW]:
+        timing = measure(Task(system, str(folders[system]), size.files, WINDOW_SECONDS))
+        cold, warm = size.batches(system)
+        rates[system].append(timing.rows_per_second(cold))
+        report(
+            f"{system:17} {size.rows:>9,} rows a batch: {rates[system][-1]:>9,.0f} rows/s, "
+            f"{warm} warm batches"
+        )
+        if "identity" not in system:
+            results[system] = timing.results
+    _check(results)
+    return rates
 
 
 def _check(results: dict[str, list[int]]) -> None:
@@ -80,13 +114,3 @@ def _check(results: dict[str, list[int]]) -> None:
     if len(set(totals.values())) > 1:
         msg = f"bench: the joins disagree on the number of results: {totals}"
         raise EngineError(msg)
-
-
-def _ratios(rates: dict[tuple[str, int], list[float]]) -> dict[str, float]:
-    ratios = {}
-    for system, per_batch in rates:
-        if system != "streamjoin":
-            suffix = "" if per_batch == 1 else "-2M"
-            ours, other = rates["streamjoin", per_batch], rates[system, per_batch]
-            ratios[f"streamjoin/{system}{suffix}"] = median(ours) / median(other)
-    return ratios

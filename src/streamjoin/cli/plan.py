@@ -38,8 +38,13 @@ def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipelin
         join=chosen,
         sink=Sink(sink.type, path, _texts(sink.options)),
         checkpoint=checkpoint,
-        trigger=None if run.trigger == AVAILABLE_NOW else run.trigger,
+        trigger=None if run.trigger == AVAILABLE_NOW else _for_spark(run.trigger),
     )
+
+
+def _for_spark(duration: str) -> str:
+    """Write a duration with the unit's full name: Spark knows no short ones."""
+    return format_duration(parse_duration(duration, "run.trigger"))
 
 
 def _source(settings: PipelineFile, source: Source, now: float) -> "pipeline.Source":

@@ -12,6 +12,7 @@ from streamjoin._typing import Keys, Times
 from streamjoin.core.keys import exact_keys, hash_keys
 from streamjoin.core.order import total_order
 from streamjoin.core.stream import Stream
+from streamjoin.errors import DataError
 
 
 class Arranged(NamedTuple):
@@ -77,13 +78,18 @@ class Batch:
         """Event times in microseconds."""
         return np.asarray(self.rows.column(self.stream.time).view(pa.int64()))
 
+    @property
+    def bytes_per_row(self) -> int:
+        """Average size of a row, at least one."""
+        return 1 + int(self.rows.nbytes) // max(1, len(self))
+
     @classmethod
     def gather(cls, chunks: list[pa.RecordBatch], stream: Stream) -> "Batch":
         """One batch of many chunks, in the total order."""
         if len(chunks) == 1:
             rows = chunks[0]
         elif chunks:
-            rows = pa.concat_batches(chunks)
+            rows = _concat(chunks)
         else:
             nothing = [pa.array([], kind) for kind in stream.stored.types]
             rows = pa.RecordBatch.from_arrays(nothing, schema=stream.stored)
@@ -95,3 +101,14 @@ class Batch:
         """The rows at or after a time; the batch must be in the total order."""
         start = int(np.searchsorted(self.times, time, side="left"))
         return self if start == 0 else Batch(self.rows.slice(start), self.stream)
+
+
+def _concat(chunks: list[pa.RecordBatch]) -> pa.RecordBatch:
+    try:
+        return pa.concat_batches(chunks)
+    except pa.ArrowInvalid:  # 32-bit offsets
+        msg = (
+            "one shard got more than 2 GB of one column in a single batch; allowed: less (use more "
+            "shards or smaller micro-batches)"
+        )
+        raise DataError(msg) from None

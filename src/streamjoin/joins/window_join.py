@@ -29,7 +29,8 @@ from streamjoin.metrics import JoinMetrics
 
 STATE_VERSION: Final = 1
 MAX_PAIRS: Final = 1 << 18
-"""Results handed out at once: bounds memory where one batch yields very many."""
+MAX_BYTES: Final = 64 << 20
+"""Results handed out at once: bounds memory where one batch yields very many or very wide ones."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,9 @@ class WindowJoinLogic:
     def _meet(self, side: Side, arrivals: Batch, index: HashIndex, other: Batch) -> Iterator[Pairs]:
         """Stream rows of the other side past the index of this side's arrivals."""
         low, high = self._bounds(side)
-        for mine, theirs in index.probe_chunks(other.keys, other.times, low, high, MAX_PAIRS):
+        width = arrivals.bytes_per_row + other.bytes_per_row
+        most = max(1, min(MAX_PAIRS, MAX_BYTES // width))
+        for mine, theirs in index.probe_chunks(other.keys, other.times, low, high, most):
             if side == LEFT:
                 pairs = Pairs((arrivals, other), (mine, theirs))
             else:

@@ -80,7 +80,7 @@ def join(
 
     References
     ----------
-    Kang, Naughton, Viglas 2003, section 2 (the moving window join); Gedik et al. 2005, section 2.
+    Kang, Naughton, Viglas 2003, section 1 (the moving window join); Gedik et al. 2005, section 3.
     """
     _refuse_other_frames(left, right)
     settings = resolve(

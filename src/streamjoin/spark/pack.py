@@ -28,6 +28,9 @@ Larger blobs are no faster and become what Java's collector calls humongous obje
 cost more calls.
 """
 
+NEVER: Final = -(2**63)
+"""Stands for no time: with a null among them pandas would turn the times into floats."""
+
 PACKED_DDL: Final = (
     "shard long, side int, part int, chunk int, latest long, nulls long, blob binary"
 )
@@ -72,7 +75,7 @@ class Packer:
             pa.array([self.side] * n, pa.int32()),
             pa.array([part] * n, pa.int32()),
             pa.array([chunk] * n, pa.int32()),
-            pa.array([latest] * n, pa.int64()),
+            pa.array([NEVER if latest is None else latest] * n, pa.int64()),
             pa.array([n_null] + [0] * (n - 1), pa.int64()),  # counted by one shard
             blobs,
         ]

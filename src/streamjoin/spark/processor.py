@@ -14,6 +14,7 @@ from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.errors import StateError
 from streamjoin.joins.window_join import (
+    MAX_BYTES,
     MAX_PAIRS,
     WindowJoin,
     WindowJoinLogic,
@@ -21,6 +22,7 @@ from streamjoin.joins.window_join import (
     refuse_other,
 )
 from streamjoin.metrics import JoinMetrics
+from streamjoin.spark.pack import NEVER
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import STATE_KEY, STATE_VALUE, SparkStore, local_folder
 from streamjoin.spark.worker import settle
@@ -40,8 +42,8 @@ class Arrivals:
         packed = pd.concat(frames).sort_values(["side", "part", "chunk"])
         parts = [packed[packed["side"] == side] for side in SIDES]
         left, right = (cls._batch(join, side, parts[side]["blob"]) for side in SIDES)
-        times = [parts[side]["latest"].max() for side in SIDES]
-        latest = [None if pd.isna(t) else int(t) for t in times]
+        times = [max(parts[side]["latest"], default=NEVER) for side in SIDES]
+        latest = [None if t == NEVER else int(t) for t in times]
         nulls = [int(parts[side]["nulls"].sum()) for side in SIDES]
         return cls((left, right), (latest[LEFT], latest[RIGHT]), (nulls[LEFT], nulls[RIGHT]))
 
@@ -129,12 +131,13 @@ class WindowJoinProcessor(StatefulProcessor):
 def _gather(parts: Iterator[list[pa.Array]]) -> Iterator[list[pa.Array]]:
     """Join small results into large ones: a frame costs Spark milliseconds whatever its size."""
     held: list[list[pa.Array]] = []
-    rows = 0
+    rows, size = 0, 0
     for columns in parts:
         held.append(columns)
         rows += len(columns[0])
-        if rows >= MAX_PAIRS:
+        size += sum(column.nbytes for column in columns)
+        if rows >= MAX_PAIRS or size >= MAX_BYTES:
             yield [pa.concat_arrays(arrays) for arrays in zip(*held, strict=True)]
-            held, rows = [], 0
+            held, rows, size = [], 0, 0
     if rows:
         yield [pa.concat_arrays(arrays) for arrays in zip(*held, strict=True)]

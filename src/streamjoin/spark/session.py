@@ -32,7 +32,10 @@ DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # With any limit on bytes Spark adds up the size of its Arrow batch after every row, which takes
+    # longer than writing the row. Rows of more than 100 kB want the limit back.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     **STATE_SETTINGS,
 }
 
