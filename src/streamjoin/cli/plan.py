@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from streamjoin.cli.pipeline_file import PipelineFile, Source, option_text
 from streamjoin.cli.sections import AVAILABLE_NOW, GeneratorSource
-from streamjoin.durations import parse_duration
+from streamjoin.durations import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from streamjoin.spark import pipeline
