@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streamjoin._typing import SIDES, Side
@@ -88,7 +89,7 @@ class LocalJoin:
         stream = self.join.streams[side]
         if table is None:
             return _Arrival(Batch.gather([], stream), 0, None)
-        chunks = table.select(stream.schema.names).cast(stream.schema).to_batches()
+        chunks = _shaped(table, stream.schema, side).to_batches()
         parts = [arrange(rows, stream) for rows in chunks]
         times = [part.latest for part in parts if part.latest is not None]
         batch = Batch.gather([part.rows for part in parts], stream)
@@ -156,11 +157,22 @@ def run(
         on=on, time=time, window=window, lateness=lateness, suffixes=suffixes,
     )  # fmt: skip
     steps = [_steps(tables[side], columns[side], step_us) for side in SIDES]
+    return _replay(join, tables, (steps[0], steps[1]), step_us)
+
+
+def _replay(
+    join: LocalJoin,
+    tables: tuple[pa.Table, pa.Table],
+    steps: tuple[NDArray[np.int64], NDArray[np.int64]],
+    step_us: int,
+) -> Iterator[Step]:
+    orders = [np.argsort(numbers, kind="stable") for numbers in steps]
+    sorted_steps = [steps[s][orders[s]] for s in SIDES]
     for step in np.union1d(*steps).tolist():
-        batch = [
-            tables[s].filter(pa.array(steps[s] == step)) if step in steps[s] else None
-            for s in SIDES
-        ]
+        batch = []
+        for s in SIDES:
+            start, stop = np.searchsorted(sorted_steps[s], [step, step + 1])
+            batch.append(tables[s].take(pa.array(orders[s][start:stop])))
         rows = join.push(batch[0], batch[1])
         yield Step((step + 1) * step_us, rows, join.metrics)
 
@@ -170,12 +182,20 @@ def _steps(table: pa.Table, column: str, step_us: int) -> NDArray[np.int64]:
     if column not in table.column_names or not pa.types.is_timestamp(table[column].type):
         msg = f"arrival: got {column!r}; allowed: a timestamp column of the table"
         raise DataError(msg)
-    if table[column].null_count:
-        msg = f"arrival: column {column!r} has nulls; allowed: a time for each row"
-        raise DataError(msg)
-    times = table[column].cast(pa.timestamp("us")).combine_chunks()
-    found: NDArray[np.int64] = np.asarray(times.cast(pa.int64())) // step_us
+    times = table[column].cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    first = pc.min(times).as_py() or 0  # a row without a time comes first; it is only counted
+    found: NDArray[np.int64] = np.asarray(times.fill_null(first)) // step_us
     return found
+
+
+def _shaped(table: pa.Table, schema: pa.Schema, side: Side) -> pa.Table:
+    """Bring a table into the schema that was announced; finer times are cut to microseconds."""
+    try:
+        return table.select(schema.names).cast(schema, safe=False)
+    except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        name = ("left", "right")[side]
+        msg = f"{name}: got columns {table.schema.names}; allowed: those of the schema given before"
+        raise DataError(msg) from None
 
 
 def _in_microseconds(schema: pa.Schema) -> pa.Schema:

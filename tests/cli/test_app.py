@@ -74,7 +74,7 @@ def test_wrong_use_ends_with_2(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
-        (EngineError("disk full"), 2, "streamjoin: disk full\n"),
+        (EngineError("disk full"), 1, "streamjoin: disk full\n"),
         (
             RuntimeError("odd\nat line 3"),
             1,

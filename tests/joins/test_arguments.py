@@ -64,6 +64,20 @@ def test_times_of_different_kinds_are_refused() -> None:
         call(right=other)
 
 
+def test_what_differs_only_in_nullability_is_the_same_type() -> None:
+    strict = pa.schema({"k": pa.list_(pa.field("element", pa.int64(), nullable=False)), "t": T})
+    loose = pa.schema({"k": pa.list_(pa.field("element", pa.int64())), "t": T})
+    join = call(left=strict, right=loose)
+    assert join.left.schema == join.right.schema
+
+
+def test_both_sides_of_a_key_are_checked() -> None:
+    unsigned = pa.schema({"k": pa.uint64(), "t": T})
+    for left, right in ((LEFT, unsigned), (unsigned, LEFT)):
+        with pytest.raises(DataError, match=r"^on: 'k' has type uint64; allowed"):
+            call(left=left, right=right)
+
+
 def names(join: WindowJoin) -> list[str]:
     return [column.name for column in join.output]
 

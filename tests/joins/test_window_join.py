@@ -150,6 +150,14 @@ def test_boundaries_are_inclusive_on_both_sides() -> None:
     assert sorted(ids(join.push(left, right))) == [(0, 7), (0, 15)]
 
 
+def test_a_short_window_and_a_long_lateness_make_few_basic_windows() -> None:
+    join = LocalJoin(SCHEMA, SCHEMA, on="k", time="t", window="1 microsecond", lateness="1 second")
+    rows = [{"k": i, "t": i, "id": i, "s": ""} for i in range(5000)]
+    assert join.push(table(rows), table(rows)).num_rows == 5000
+    assert join.push(None, table(rows)).num_rows == 5000
+    assert len(join.store) <= 3 * 64
+
+
 def test_virtual_clock_cuts_by_arrival() -> None:
     schema = pa.schema([*SCHEMA, pa.field("came", pa.timestamp("us"))])
     rows = [

@@ -56,6 +56,6 @@ def observed(query: StreamingQuery, name: str = "streamjoin") -> dict[str, int]:
     for progress in query.recentProgress:
         row = progress["observedMetrics"].get(name)
         for key, value in (row.asDict() if row else {}).items():
-            last = key.startswith("state")
-            total[key] = (0 if last else total.get(key, 0)) + (value or 0)
+            if value is not None:  # null in a batch without input
+                total[key] = value + (0 if key.startswith("state") else total.get(key, 0))
     return total

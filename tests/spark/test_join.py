@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -20,7 +20,10 @@ from tests.spark.streams import drain, in_order, observed, read_back, read_strea
 from tests.strategies import Scenario, scenarios, table
 
 SLOW = settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4,
+    deadline=None,
+    phases=[Phase.generate],  # no shrinking: every example is a Spark query
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

@@ -66,9 +66,11 @@ def _run_until(base: Path, seconds: float | None) -> bool:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         if seconds is None:
-            return process.wait(timeout=120) == 0
+            assert process.wait(timeout=120) == 0
+            return True
         time.sleep(seconds)
         if process.poll() is not None:
-            return process.returncode == 0
+            assert process.returncode == 0
+            return True
         os.killpg(process.pid, signal.SIGKILL)
     return False

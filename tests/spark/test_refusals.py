@@ -45,6 +45,12 @@ def test_types_that_arrow_has_not_are_refused(spark: SparkSession, folder: Path)
         sj.join(months, stream, **GOOD)
 
 
+def test_collated_keys_are_refused(spark: SparkSession, folder: Path) -> None:
+    stream = read_stream(spark, folder).selectExpr("array(s COLLATE UTF8_LCASE) AS k", "t")
+    with pytest.raises(DataError, match=r"^on: 'k' has collation UTF8_LCASE; allowed"):
+        sj.join(stream, stream, **GOOD)
+
+
 @pytest.mark.parametrize("shards", [0, -1, 3, "2", True, 1.5])
 def test_wrong_shards(spark: SparkSession, folder: Path, shards: Any) -> None:
     stream = read_stream(spark, folder)
@@ -88,7 +94,7 @@ def test_an_old_spark_is_refused() -> None:
 CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"window": ("1 second", "2 seconds")}, "right window was '1 second' and is now '2 seconds'"),
     ({"on": "id"}, "left key was 'k' and is now 'id'"),
-    ({"shards": 1}, "shards was '2' and is now '1'"),
+    ({"shards": 1}, "shards was '2 over 2 partitions' and is now '1 over 2 partitions'"),
 ]
 
 
@@ -115,6 +121,24 @@ def test_a_checkpoint_of_another_schema_is_refused(
     narrow = stream.select("k", "t")
     with pytest.raises(StreamingQueryException, match="left schema was 'k int64, t timestamp"):
         drain(sj.join(narrow, narrow, **GOOD), tmp_path / "ck", tmp_path / "out2")
+
+
+def test_another_number_of_partitions_is_refused(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    """Shards would be looked for under other labels: their state would be there but not found."""
+    stream = read_stream(spark, folder)
+    drain(sj.join(stream, stream, **GOOD), tmp_path / "ck", tmp_path / "out")
+    write_batches(folder, [rows(4, 5)], first=1)
+    spark.conf.set("spark.sql.shuffle.partitions", "6")
+    try:
+        other = sj.join(stream, stream, **GOOD)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+    with pytest.raises(
+        StreamingQueryException, match="shards was '2 over 2 partitions' and is now"
+    ):
+        drain(other, tmp_path / "ck", tmp_path / "out2")
 
 
 def test_lateness_may_change_between_runs(

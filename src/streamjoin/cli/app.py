@@ -11,7 +11,7 @@ import typer
 
 from streamjoin.cli.bench import bench_command
 from streamjoin.cli.run import run_command
-from streamjoin.errors import StreamJoinError
+from streamjoin.errors import EngineError, StateError, StreamJoinError
 
 WRONG_USE = 2
 FAILED = 1
@@ -71,7 +71,8 @@ def run_app(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except StreamJoinError as error:
-        return _fail(str(error), error, WRONG_USE)
+        failed = isinstance(error, EngineError | StateError)
+        return _fail(str(error), error, FAILED if failed else WRONG_USE)
     except Exception as error:
         kind = type(error).__name__
         hint = "set STREAMJOIN_DEBUG=1 to see the traceback"

@@ -1,5 +1,6 @@
 """From a checked pipeline file to a pipeline in Spark's words."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +74,7 @@ def resolve(file: Path, path: str | None) -> str | None:
     >>> resolve(Path("p.toml"), "s3a://bucket/calls")
     's3a://bucket/calls'
     """
-    if path is None or "://" in path:
+    if path is None or re.match(r"[a-z][a-z0-9+.-]+:", path):
         return path
     return str((file.parent / path).resolve())
 

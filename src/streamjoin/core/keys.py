@@ -32,7 +32,7 @@ def is_exact(data_type: pa.DataType) -> bool:
     return bool(
         (pa.types.is_integer(data_type) and data_type != pa.uint64())
         or pa.types.is_boolean(data_type)
-        or pa.types.is_temporal(data_type)
+        or (pa.types.is_temporal(data_type) and not pa.types.is_interval(data_type))
     )
 
 

@@ -24,12 +24,15 @@ class Stream:
         Position of the event-time column, a timestamp in microseconds.
     window_us
         How long a tuple of this stream is remembered.
+    lateness_us
+        How far a tuple may be behind the newest one of its stream.
     """
 
     schema: pa.Schema
     key: tuple[int, ...]
     time: int
     window_us: int
+    lateness_us: int = 0
 
     @cached_property
     def has_exact_key(self) -> bool:

@@ -1,6 +1,6 @@
 """Basic windows: the slices of a window that are stored, probed and expired as wholes (GED-A8).
 
-A stream's time line is cut into equal slices of `basic_us`. What one batch brings for one slice is
+A stream's time line is cut into equal slices. What one batch brings for one slice is
 one immutable `BasicWindow`: written once, read when it may match, removed when its last tuple is
 too old. Tuples never move between slices.
 
@@ -26,7 +26,10 @@ from streamjoin.core.stream import Stream
 from streamjoin.errors import StateError
 
 N_BASIC_WINDOWS: Final = 4
-"""Slices per window: state holds at most one slice, a quarter of the window, too much."""
+"""Slices of the time that a tuple is kept: at most one of them is held too long."""
+
+MOST_SLICES: Final = 64
+"""Slices of one batch at most. One that spans more, as a late stream does, has longer ones."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,17 @@ class BasicWindow:
         return self.first <= high and low <= self.last
 
 
-def basic_length_us(window_us: int) -> int:
-    """Length of a basic window of a window, rounded up.
+def slice_length_us(stream: Stream, span_us: int) -> int:
+    """Length of the slices into which a batch of a stream is cut, by the time that it spans.
 
     Examples
     --------
-    >>> basic_length_us(10_000_000), basic_length_us(9)
-    (2500000, 3)
+    >>> stream = Stream(pa.schema([]), key=(), time=0, window_us=10_000_000, lateness_us=2_000_000)
+    >>> slice_length_us(stream, span_us=10_000_000), slice_length_us(stream, 3_200_000_000)
+    (3000000, 50000000)
     """
-    return -(-window_us // N_BASIC_WINDOWS)
+    kept = -(-(stream.window_us + stream.lateness_us) // N_BASIC_WINDOWS)
+    return max(kept, -(-span_us // MOST_SLICES))
 
 
 def cut(batch: Batch) -> Iterator[tuple[int, pa.RecordBatch, Times]]:
@@ -76,7 +81,8 @@ def cut(batch: Batch) -> Iterator[tuple[int, pa.RecordBatch, Times]]:
     """
     if len(batch) == 0:
         return
-    slices = batch.times // basic_length_us(batch.stream.window_us)
+    span = int(batch.times[-1]) - int(batch.times[0])
+    slices = batch.times // slice_length_us(batch.stream, span)
     edges = np.flatnonzero(np.diff(slices)) + 1
     starts = [0, *edges.tolist(), len(batch)]
     for start, stop in pairwise(starts):

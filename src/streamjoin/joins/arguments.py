@@ -48,6 +48,7 @@ def resolve(
     """
     for side in SIDES:
         _refuse_duplicates(schemas[side], side)
+    schemas = _nullable(schemas[0]), _nullable(schemas[1])
     keys = _keys(on, schemas)
     times = _pair(time, "time", str)
     windows = _windows(window)
@@ -59,15 +60,30 @@ def resolve(
             "allowed: the same type on both sides (cast one of them)"
         )
         raise DataError(msg)
-    left, right = (
-        Stream(schemas[s], tuple(key[s] for key in keys), time_positions[s], windows[s])
-        for s in SIDES
-    )
     late_us = parse_duration(lateness, "lateness")
     if late_us < 0:
         msg = f"lateness: got {lateness!r}; allowed: zero or a positive duration"
         raise ConfigError(msg)
-    return WindowJoin(left, right, late_us, _output(left, right, suffixes))
+    left, right = (
+        Stream(schemas[s], tuple(key[s] for key in keys), time_positions[s], windows[s], late_us)
+        for s in SIDES
+    )
+    return WindowJoin(left, right, _output(left, right, suffixes))
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """Schema in which everything may be null: an expression that became so is the same column."""
+    return pa.schema([pa.field(f.name, _nullable_type(f.type)) for f in schema])
+
+
+def _nullable_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _nullable_type(f.type)) for f in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field(kind.value_field.name, _nullable_type(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_nullable_type(kind.key_type), _nullable_type(kind.item_type))
+    return kind
 
 
 def _refuse_duplicates(schema: pa.Schema, side: Side) -> None:
@@ -128,12 +144,13 @@ def _check_key(left: pa.Field, right: pa.Field) -> None:
             f"{_kind(right.type)} on the right; allowed: equal types (cast one of them)"
         )
         raise DataError(msg)
-    if not can_be_key(left.type):
-        msg = (
-            f"on: {left.name!r} has type {_kind(left.type)}; allowed: any type that can be "
-            "compared for equality (maps cannot)"
-        )
-        raise DataError(msg)
+    for field in (left, right):
+        if not can_be_key(field.type):
+            msg = (
+                f"on: {field.name!r} has type {_kind(field.type)}; allowed: any type that can be "
+                "compared for equality (maps cannot)"
+            )
+            raise DataError(msg)
 
 
 def _windows(window: Both[Duration]) -> tuple[int, int]:

@@ -6,8 +6,8 @@ and the other way round. Expiry is strict, ``age > window`` (X-6).
 
 A batch is joined in three steps, so that each pair comes once whatever the cuts: arrivals of the
 left with what is stored of the right, arrivals of the right with what is stored of the left,
-arrivals with arrivals. Then the arrivals are stored, the watermark moves, and basic windows that no
-future tuple can reach are removed.
+arrivals with arrivals. Then the watermark moves, basic windows that no future tuple can reach are
+removed, and those of the arrivals that one can reach are stored.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from streamjoin.metrics import JoinMetrics
 STATE_VERSION: Final = 1
 MAX_PAIRS: Final = 1 << 18
 MAX_BYTES: Final = 64 << 20
-"""Results handed out at once: bounds memory where one batch yields very many or very wide ones."""
+"""Results handed out at once, by number and by average width, where one batch yields very many."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,6 @@ class WindowJoin:
 
     left: Stream
     right: Stream
-    lateness_us: int
     output: tuple[OutputColumn, ...]
 
     @property
@@ -106,7 +105,7 @@ class WindowJoinLogic:
     def on_batch(
         self, arrivals: tuple[Batch, Batch], latest: tuple[int | None, int | None]
     ) -> Iterator[Pairs]:
-        """Join one batch, hand out its pairs, then store, move the watermark and expire.
+        """Join one batch, hand out its pairs, then move the watermark, expire and store.
 
         Parameters
         ----------
@@ -213,7 +212,7 @@ class WindowJoinLogic:
             state.latest[side] = max(known, default=None)
         reached = [t for t in state.latest if t is not None]
         if len(reached) == len(SIDES):
-            watermark = min(reached) - self.join.lateness_us
+            watermark = min(reached) - self.join.left.lateness_us
             before = state.watermark
             state.watermark = watermark if before is None else max(before, watermark)
 

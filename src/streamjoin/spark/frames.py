@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructField
+from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
 from streamjoin._typing import SIDES
 from streamjoin.durations import Duration
@@ -87,6 +87,7 @@ def join(
         (_arrow_schema(left, "left"), _arrow_schema(right, "right")),
         on=on, time=time, window=window, lateness=lateness, suffixes=suffixes,
     )  # fmt: skip
+    _refuse_collations(settings, left, right)
     if not isinstance(name, str) or not name:
         msg = f"name: got {name!r}; allowed: a non-empty string"
         raise ConfigError(msg)
@@ -99,7 +100,7 @@ def join(
         for side, frame in zip(SIDES, (left, right), strict=True)
     ]
     form = OutputForm(settings.output, _output_types(settings, left, right))
-    agreed = {**settings.describe(), "shards": str(n_shards)}
+    agreed = {**settings.describe(), "shards": f"{n_shards} over {n_partitions} partitions"}
     processor = WindowJoinProcessor(settings, form, agreed, uuid.uuid4().hex)
     emitted = (
         packed[0]
@@ -115,9 +116,32 @@ def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
         if not isinstance(frame, DataFrame):
             msg = f"{argument}: got {type(frame).__name__}; allowed: a streaming DataFrame"
             raise ConfigError(msg)
+        if type(frame).__module__.startswith("pyspark.sql.connect"):
+            msg = f"{argument}: got a Spark Connect DataFrame; allowed: one of a classic session"
+            raise ConfigError(msg)
         if not frame.isStreaming:
             msg = f"{argument}: got a batch DataFrame; allowed: a streaming one (spark.readStream)"
             raise ConfigError(msg)
+
+
+def _refuse_collations(settings: WindowJoin, left: DataFrame, right: DataFrame) -> None:
+    for stream, frame in zip(settings.streams, (left, right), strict=True):
+        for field in (frame.schema.fields[i] for i in stream.key):
+            for collation in _collations(field.dataType) - {"UTF8_BINARY"}:
+                msg = (
+                    f"on: {field.name!r} has collation {collation}; allowed: UTF8_BINARY (cast it)"
+                )
+                raise DataError(msg)
+
+
+def _collations(kind: DataType) -> set[str]:
+    if isinstance(kind, StringType):
+        return {kind.collation}
+    if isinstance(kind, ArrayType):
+        return _collations(kind.elementType)
+    if isinstance(kind, StructType):
+        return set[str]().union(*(_collations(field.dataType) for field in kind.fields))
+    return set()
 
 
 def _arrow_schema(frame: DataFrame, argument: str) -> pa.Schema:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
@@ -87,7 +88,7 @@ class WindowJoinProcessor(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         """Join one shard's part of a micro-batch; called by Spark."""
-        store = SparkStore(self._windows, local_folder(self._join_id, int(key[0])))
+        store = SparkStore(self._windows, local_folder(self._copies_of(), int(key[0])))
         state = self._read(store.read_directory())
         # Rows come to processors of transformWithState; this one is given frames.
         arrivals = Arrivals.unpack(self._join, cast(Iterator[pd.DataFrame], rows))
@@ -99,8 +100,15 @@ class WindowJoinProcessor(StatefulProcessor):
             yield self._form.frame(columns)
         directory = {"agreed": self._agreed, **state.to_dict()}
         store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
+        store.drop_other_copies(state.windows)
         yield self._counters(logic.metrics, arrivals.nulls)
         settle()
+
+    def _copies_of(self) -> str:
+        """Name of this query's copies: one DataFrame may be started as several queries."""
+        context = TaskContext.get()
+        query = context.getLocalProperty("sql.streaming.queryId") if context else None
+        return f"{self._join_id}-{query}"
 
     def close(self) -> None:
         """Nothing to release; called by Spark."""

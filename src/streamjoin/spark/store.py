@@ -10,13 +10,14 @@ and a missing one is only slower.
 import contextlib
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from streamjoin._typing import Side
+from streamjoin._typing import SIDES, Side
 from streamjoin.core.window import BasicWindow, check
 from streamjoin.errors import StateError
 
@@ -100,6 +101,16 @@ class SparkStore:
         """Replace the directory."""
         self._state.updateValue(_DIRECTORY, (directory,))
 
+    def drop_other_copies(self, windows: Sequence[Sequence[BasicWindow]]) -> None:
+        """Remove copies that the directory does not name, as a shard that moved leaves them."""
+        if self._folder is None:
+            return
+        known = {self._path(side, w).name for side in SIDES for w in windows[side]}
+        with contextlib.suppress(OSError):
+            for path in self._folder.iterdir():
+                if path.name not in known:
+                    path.unlink(missing_ok=True)
+
     def _path(self, side: Side, window: BasicWindow) -> Path:
         assert self._folder is not None
         name = f"{side}.{window.slice}.{window.sequence}.{window.checksum:08x}"
@@ -110,16 +121,19 @@ class SparkStore:
         if self._folder is None:
             return
         path = self._path(side, window)
-        with contextlib.suppress(OSError):
-            draft = path.with_suffix(f".{os.getpid()}")
+        draft = path.with_suffix(f".{os.getpid()}")
+        try:
             draft.write_bytes(blob)
             draft.rename(path)
+        except OSError:
+            draft.unlink(missing_ok=True)
 
 
 def local_folder(join_id: str, shard: int) -> Path | None:
-    """Folder for one shard's copies, below Spark's local directory, which Spark removes itself.
+    """Folder for one shard's copies, below Spark's local directory.
 
-    None where it cannot be made: then there are no copies.
+    Spark removes it with its own files when the application ends, not when a query does. None where
+    it cannot be made: then there are no copies.
     """
     base = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
     folder = Path(base) / f"streamjoin-{join_id}" / str(shard)

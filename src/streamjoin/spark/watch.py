@@ -98,6 +98,9 @@ def follow(
             stop_between_batches(query)
             break
     _report(query, seen, on_batch)
+    failure = query.exception()  # of a batch that failed while the query was to stop
+    if failure is not None:
+        raise failure
 
 
 def stop_between_batches(query: "StreamingQuery") -> None:
