@@ -5,8 +5,11 @@ set per micro-batch, and a sink that drops everything. ``python -m streamjoin.be
 JSON `Task` on standard input prints a JSON `Timing`; `measure` does so from here.
 """
 
+import contextlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -59,16 +62,30 @@ class Timing:
 
 
 def measure(task: Task) -> Timing:
-    """Run a task in a new process."""
+    """Run a task in a new process, and leave nothing of it behind.
+
+    Output goes through files: a JVM that outlives its Python would hold a pipe open.
+    """
     command = [sys.executable, "-m", "streamjoin.bench.systems"]
-    done = subprocess.run(
-        command, input=json.dumps(asdict(task)), capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no message"]
-        msg = f"bench: {task.system} failed: {lines[-1]}"
-        raise EngineError(msg)
-    return Timing(**json.loads(done.stdout.splitlines()[-1]))
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=complained,
+            text=True,
+            start_new_session=True,
+        )
+        process.communicate(json.dumps(asdict(task)))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        said.seek(0)
+        complained.seek(0)
+        if process.returncode != 0:
+            lines = complained.read().strip().splitlines() or ["no message"]
+            msg = f"bench: {task.system} failed: {lines[-1]}"
+            raise EngineError(msg)
+        return Timing(**json.loads(said.read().splitlines()[-1]))
 
 
 def _stream(spark: "SparkSession", task: Task, name: str) -> "DataFrame":
