@@ -3,7 +3,7 @@
 Two streams of 20,000 rows a second with 200,000 keys, joined within 10 seconds: each row finds two
 partners on average, so results come at the rate of the input. Files are read as fast as they can be
 joined, one (400k rows a micro-batch) or five (2M) of each side at a time. Every run is a process of
-its own; the quick systems take turns several times, so that noise hits them alike.
+its own; the join and the shuffle pipeline take turns, so that noise hits them alike.
 """
 
 import tempfile
