@@ -1,6 +1,6 @@
 """Basic windows in Spark's state store, with a copy close by.
 
-The state store is the truth. Reading a blob from it costs a trip through the JVM (about 20 MB/s),
+The state store is the truth. Reading a blob from it costs a trip through the JVM (about 40 MB/s),
 so each blob is also written to a private file on the worker's local disk and mapped into memory;
 any Python worker of the machine that meets the shard again finds it there. The file's name holds
 the checksum that the directory in state holds too: a file of other content is never taken for it,
