@@ -20,9 +20,11 @@ from streamjoin.errors import (
     StateError,
     StreamJoinError,
 )
+from streamjoin.windows import rows
 
 if TYPE_CHECKING:
     from streamjoin import local, oracle
+    from streamjoin._explain import explain
     from streamjoin.spark.frames import join
 
 __version__ = "0.1.0"
@@ -34,13 +36,15 @@ __all__ = [
     "StateError",
     "StreamJoinError",
     "__version__",
+    "explain",
     "join",
     "local",
     "oracle",
+    "rows",
 ]
 
 _MODULES = ("local", "oracle")
-_SPARK = {"join": "streamjoin.spark.frames"}
+_SPARK = {"explain": "streamjoin._explain", "join": "streamjoin.spark.frames"}
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")
 
 

@@ -6,20 +6,22 @@ on every machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin._typing import SIDES, Side
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch, arrange
+from streamjoin.core.order import Order
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.arguments import Both, On, resolve
-from streamjoin.joins.base import MemoryStore
-from streamjoin.joins.window_join import WindowJoinLogic, WindowJoinState
+from streamjoin.joins.arguments import Both, resolve
+from streamjoin.joins.base import Arrival, MemoryStore
+from streamjoin.joins.logic import LateRows, WindowJoinLogic
+from streamjoin.joins.window_join import WindowJoinState
 from streamjoin.metrics import JoinMetrics
 
 
@@ -30,78 +32,86 @@ class LocalJoin:
     ----------
     left, right
         Schemas of the two streams.
-    on, time, window, lateness, suffixes
-        As in `streamjoin.join`.
+    **settings
+        The arguments of `streamjoin.join` that say what is joined: `on`, `where`, `how`,
+        `direction`, `time`, `window`, `lateness`, `idle_timeout`, `suffixes`.
+
+    Attributes
+    ----------
+    metrics, total
+        Counts of the last batch, and of all.
+    late
+        Rows of each side that came too late in the last batch, with ``late_by`` in microseconds.
 
     Examples
     --------
     >>> schema = pa.schema({"k": pa.string(), "t": pa.timestamp("us")})
-    >>> join = LocalJoin(schema, schema, on="k", time="t", window="10 seconds")
+    >>> join = LocalJoin(schema, schema, on="k", time="t", window="10 seconds", how="left")
     >>> one = pa.table({"k": ["a"], "t": pa.array([1], pa.timestamp("us"))}, schema=schema)
-    >>> join.push(one, None).num_rows, join.push(None, one).num_rows
+    >>> two = pa.table({"k": ["b"], "t": pa.array([2], pa.timestamp("us"))}, schema=schema)
+    >>> join.push(one, None).num_rows, join.push(two, one).num_rows
     (0, 1)
+    >>> join.finish().to_pydict()["k"]
+    ['b']
     """
 
-    def __init__(
-        self,
-        left: pa.Schema,
-        right: pa.Schema,
-        *,
-        on: On,
-        time: Both[str],
-        window: Both[Duration],
-        lateness: Duration = "0 seconds",
-        suffixes: tuple[str, str] = ("_left", "_right"),
-    ) -> None:
-        schemas = _in_microseconds(left), _in_microseconds(right)
-        self.join = resolve(
-            schemas, on=on, time=time, window=window, lateness=lateness, suffixes=suffixes
-        )
+    def __init__(self, left: pa.Schema, right: pa.Schema, **settings: Any) -> None:
+        resolved = resolve((_in_microseconds(left), _in_microseconds(right)), **settings)
+        if resolved.where is not None and resolved.where.rest:
+            msg = (
+                f"where: {resolved.where.rest[0]!r} needs Spark to evaluate it; allowed here: "
+                "comparisons, arithmetic, abs, BETWEEN, IN, IS NULL, AND, OR, NOT"
+            )
+            raise ConfigError(msg)
+        self.join = resolved.join
         self.state = WindowJoinState()
         self.store = MemoryStore()
         self.total = JoinMetrics()
 
-    def push(self, left: pa.Table | None, right: pa.Table | None) -> pa.Table:
-        """Feed one batch of each side (None for nothing) and get its results."""
-        left_in, right_in = self._arrange(0, left), self._arrange(1, right)
+    def push(
+        self, left: pa.Table | None, right: pa.Table | None, now: int | None = None
+    ) -> pa.Table:
+        """Feed one batch of each side (None for nothing) and get its results.
+
+        `now` is the clock in microseconds, for an `idle_timeout`.
+        """
+        return self._feed((self._arrange(LEFT, left), self._arrange(RIGHT, right)), now, end=False)
+
+    def finish(self) -> pa.Table:
+        """End the streams: everything that still waits is answered."""
+        return self._feed((self._arrange(LEFT, None), self._arrange(RIGHT, None)), None, end=True)
+
+    def _feed(self, arrivals: tuple[Arrival, Arrival], now: int | None, end: bool) -> pa.Table:
         logic = WindowJoinLogic(self.join, self.state, self.store)
         schema = pa.schema([(column.name, column.type) for column in self.join.output])
-        batches, latest = (left_in.batch, right_in.batch), (left_in.latest, right_in.latest)
         parts = [
-            pa.table(pairs.take(self.join.output), schema=schema)
-            for pairs in logic.on_batch(batches, latest)
+            pa.table(emitted.take(self.join.output), schema=schema)
+            for emitted in logic.on_batch(arrivals, now, end)
         ]
-        self.metrics = logic.metrics + JoinMetrics(
-            rows_left=left_in.n_null,
-            rows_right=right_in.n_null,
-            null_left=left_in.n_null,
-            null_right=right_in.n_null,
-        )
-        self.total = self.metrics + self._counted_before()
+        self.metrics = logic.metrics
+        self.total = self.metrics + self.total.without_state()
+        self.late = self._late(LEFT, logic.late[LEFT]), self._late(RIGHT, logic.late[RIGHT])
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
-    def _counted_before(self) -> JoinMetrics:
-        """The total so far without its state sizes, which do not add up over batches."""
-        before = self.total
-        return before + JoinMetrics(state_rows=-before.state_rows, state_bytes=-before.state_bytes)
+    def _late(self, side: Side, late: LateRows) -> pa.Table:
+        schema = self.join.streams[side].schema
+        columns = late.rows.columns[: len(schema)]
+        return pa.table([*columns, pa.array(late.late_by)], names=[*schema.names, "late_by"])
 
-    def _arrange(self, side: Side, table: pa.Table | None) -> "_Arrival":
+    def _arrange(self, side: Side, table: pa.Table | None) -> Arrival:
         stream = self.join.streams[side]
         if table is None:
-            return _Arrival(Batch.gather([], stream), 0, None)
-        chunks = _shaped(table, stream.schema, side).to_batches()
-        parts = [arrange(rows, stream) for rows in chunks]
-        times = [part.latest for part in parts if part.latest is not None]
-        batch = Batch.gather([part.rows for part in parts], stream)
-        return _Arrival(batch, sum(part.n_null for part in parts), max(times, default=None))
-
-
-class _Arrival(NamedTuple):
-    """One side's batch, and what is known of the rows that were left out of it."""
-
-    batch: Batch
-    n_null: int
-    latest: int | None
+            return Arrival(Batch.gather([], stream))
+        parts = [arrange(rows, stream) for rows in _shaped(table, stream.schema, side).to_batches()]
+        known = [part.latest for part in parts if part.latest is not None]
+        loose = [part.loose for part in parts if part.loose.num_rows]
+        return Arrival(
+            batch=Batch.gather([part.rows for part in parts], stream),
+            loose=pa.concat_batches(loose) if loose and self.join.keeps(side) else None,
+            latest=max(known, default=None),
+            nulls=sum(rows.num_rows for rows in loose),
+            order=Order.joined([part.order() for part in parts]) if stream.window_rows else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -117,13 +127,10 @@ def run(
     left: pa.Table,
     right: pa.Table,
     *,
-    on: On,
     time: Both[str],
-    window: Both[Duration],
-    lateness: Duration = "0 seconds",
-    suffixes: tuple[str, str] = ("_left", "_right"),
     every: Duration = "1 second",
     arrival: Both[str] | None = None,
+    **settings: Any,
 ) -> Iterator[Step]:
     """Join two recorded streams on a virtual clock that moves in steps.
 
@@ -131,12 +138,20 @@ def run(
     ----------
     left, right
         All rows of the two streams.
-    on, time, window, lateness, suffixes
+    time
         As in `streamjoin.join`.
     every
         Length of a step: rows that arrive within one are one batch.
     arrival
         Column that says when a row arrives, a timestamp; by default its event time.
+    **settings
+        As in `LocalJoin`.
+
+    Yields
+    ------
+    Step
+        One for each step in which rows arrive. Where rows still wait for an answer when the streams
+        end, one more that gives it.
 
     Examples
     --------
@@ -152,10 +167,7 @@ def run(
     tables = left, right
     names = time if arrival is None else arrival
     columns = names if isinstance(names, tuple) else (names, names)
-    join = LocalJoin(
-        left.schema, right.schema,
-        on=on, time=time, window=window, lateness=lateness, suffixes=suffixes,
-    )  # fmt: skip
+    join = LocalJoin(left.schema, right.schema, time=time, **settings)
     steps = [_steps(tables[side], columns[side], step_us) for side in SIDES]
     return _replay(join, tables, (steps[0], steps[1]), step_us)
 
@@ -168,13 +180,17 @@ def _replay(
 ) -> Iterator[Step]:
     orders = [np.argsort(numbers, kind="stable") for numbers in steps]
     sorted_steps = [steps[s][orders[s]] for s in SIDES]
+    now = 0
     for step in np.union1d(*steps).tolist():
         batch = []
         for s in SIDES:
             start, stop = np.searchsorted(sorted_steps[s], [step, step + 1])
             batch.append(tables[s].take(pa.array(orders[s][start:stop])))
-        rows = join.push(batch[0], batch[1])
-        yield Step((step + 1) * step_us, rows, join.metrics)
+        now = (step + 1) * step_us
+        yield Step(now, join.push(batch[0], batch[1], now), join.metrics)
+    last = join.finish()
+    if last.num_rows:
+        yield Step(now, last, join.metrics)
 
 
 def _steps(table: pa.Table, column: str, step_us: int) -> NDArray[np.int64]:

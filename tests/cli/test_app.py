@@ -1,6 +1,7 @@
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -55,10 +56,72 @@ def test_bench_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_bench_is_answered_with_the_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["bench", "window-jion"]) == 2
     sentence = (
-        "streamjoin: bench: got 'window-jion'; allowed: kernel, window-join, window-growth; "
+        f"streamjoin: bench: got 'window-jion'; allowed: {', '.join(BENCHES)}; "
         "did you mean window-join?\n"
     )
     assert capsys.readouterr().err == sentence
+
+
+GENERATED = """
+[sources.calls]
+type = "generator"
+rate = 400
+[sources.trades]
+type = "generator"
+workload = "trades"
+rate = 250
+[join]
+how = "left"
+on = "person"
+time = ["called_at", "traded_at"]
+window = { rows = 50 }
+[sink]
+type = "noop"
+[run]
+trigger = "1 second"
+"""
+
+
+def explain(folder: Path, text: str, *options: str) -> int:
+    file = folder / "p.toml"
+    file.write_text(text, encoding="utf-8")
+    return run_app(["explain", str(file), *options])
+
+
+@pytest.mark.usefixtures("spark")
+def test_explain_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(tmp_path, GENERATED) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("streamjoin: left join of two streams\n  conditions     left.per")
+    assert "  ! a window counts rows" in printed.out
+    assert printed.err == "Starting Spark ...\n"
+    assert explain(tmp_path, GENERATED, "--json") == 0
+    join = json.loads(capsys.readouterr().out)["joins"][0]
+    assert [side["rows_per_second"] for side in join["state"]] == [400, 250]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("old", "new", "code", "sentence"),
+    [
+        ('"left"', '"lift"', 2, "key `join.how`: got 'lift'; allowed: inner, left, right, full"),
+        ('"person"', '"persn"', 2, "on: the left stream has no column 'persn' (did you mean 'per"),
+        ('"generator"\nrate = 400', '"nonsense"', 1, "Failed to find the data source: nonsense"),
+    ],
+)
+def test_explain_says_what_is_wrong(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    old: str,
+    new: str,
+    code: int,
+    sentence: str,
+) -> None:
+    assert old in GENERATED
+    assert explain(tmp_path, GENERATED.replace(old, new)) == code
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("streamjoin: ")
+    assert sentence in last
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

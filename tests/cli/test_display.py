@@ -11,6 +11,7 @@ FIRST = BatchProgress(
     0, 100.0, 2.0, rows_in=1000, rows_out=10, late=1, state_rows=5, state_bytes=50
 )
 SECOND = BatchProgress(1, 104.0, 1.0, rows_in=2000, rows_out=30, null=2)
+OUTER = BatchProgress(0, 100.0, 2.0, rows_in=9, rows_out=7, alone=4, late=3, idle_late=2)
 
 
 def text(made: object) -> str:
@@ -64,6 +65,17 @@ def test_summary_says_where_results_are() -> None:
     assert "output/x_checkpoint" in shown
     assert "1,000 (500/s)" in shown
     assert "2.00 s mean" in shown
+
+
+def test_rows_without_a_partner_and_late_rows_are_shown() -> None:
+    console = Console(file=io.StringIO(), width=100)
+    with Display(console) as display:
+        display.add(OUTER)
+    assert isinstance(console.file, io.StringIO)
+    assert "| rows out 7 (4 alone) |" in console.file.getvalue()
+    shown = text(summary(display.totals, None, None, "output/late"))
+    assert "rows without a partner" in shown
+    assert "3 (2 of them after an idle time-out), in output/late" in shown
 
 
 def test_summary_of_nothing() -> None:

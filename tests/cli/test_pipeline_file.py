@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.sections import GeneratorSource, StreamSource
+from streamjoin.cli.sections import GeneratorSource, RowsWindow, StreamSource
 from streamjoin.errors import ConfigError
 
 GOOD = """
@@ -56,6 +56,24 @@ def test_forms_of_on(tmp_path: Path, toml: str, value: object) -> None:
     assert load(write(tmp_path, GOOD.replace('"person"', toml))).join.on == value
 
 
+@pytest.mark.parametrize(
+    ("toml", "value"),
+    [
+        ("{ rows = 5000 }", RowsWindow(rows=5000)),
+        ('["10 minutes", "0 seconds"]', ("10 minutes", "0 seconds")),
+        ('["10 minutes", { rows = 5 }]', ("10 minutes", RowsWindow(rows=5))),
+    ],
+)
+def test_forms_of_window(tmp_path: Path, toml: str, value: object) -> None:
+    assert load(write(tmp_path, GOOD.replace('"10 seconds"', toml))).join.window == value
+
+
+def test_a_join_without_a_key(tmp_path: Path) -> None:
+    text = GOOD.replace('on = "person"', 'where = "left.x < right.x"\nhow = "left"\nrates = [9, 1]')
+    join = load(write(tmp_path, text)).join
+    assert (join.on, join.where, join.how, join.rates) == (None, "left.x < right.x", "left", (9, 1))
+
+
 def test_spark_settings_may_be_quoted_or_bare(tmp_path: Path) -> None:
     text = GOOD + '[spark]\nmaster = "local[1]"\nspark.sql.ansi.enabled = true\n"spark.a.b" = 3\n'
     assert load(write(tmp_path, text)).spark == {
@@ -72,6 +90,24 @@ MISTAKES = [
     ('"10 seconds"', '"soon"', "key `join.window`: got 'soon'; allowed: a duration such as"),
     ('"10 seconds"', '"-1 s"', "key `join.window`: got '-1 s'; allowed: a duration such as"),
     ('"10 seconds"', "10", "key `join.window`: got 10; allowed: a duration such as"),
+    (
+        '"10 seconds"',
+        "{ rows = 0 }",
+        "key `join.window`: got {'rows': 0}; allowed: a duration such",
+    ),
+    ('"10 seconds"', "{ row = 5 }", "key `join.window`: got {'row': 5}; allowed: a duration such"),
+    ('"10 seconds"', '"rows 5"', "key `join.window`: got 'rows 5'; allowed: a duration such as"),
+    ("[join]", '[join]\nhow = "lef"', "key `join.how`: got 'lef'; allowed: inner, left, right, "),
+    ("[join]", '[join]\ndirection = "up"', "key `join.direction`: got 'up'; allowed: backward, "),
+    ("[join]", '[join]\nwhere = ""', "key `join.where`: got ''; allowed: SQL over left.x and "),
+    (
+        "[join]",
+        '[join]\nidle_timeout = "0 s"',
+        "key `join.idle_timeout`: got '0 s'; allowed: a pos",
+    ),
+    ("[join]", "[join]\nrates = [1, 0]", "key `join.rates`: got 0; allowed: a pair of positive"),
+    ("[join]", "[join]\nrates = 1", "key `join.rates`: got 1; allowed: a pair of positive numbers"),
+    ("[join]", "[join]\nlate_rows = 1", "key `join.late_rows`: got 1; allowed: a folder for late"),
     ('"2 seconds"', '"now"', "key `run.trigger`: got 'now'; allowed: \"available-now\" or a"),
     ('"2 seconds"', '"available-now"', "key `sources.calls.seconds`: missing; allowed: seconds of"),
     (

@@ -1,5 +1,7 @@
+import inspect
 from pathlib import Path
 
+import streamjoin as sj
 from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.plan import plan
 from tests.cli.test_pipeline_file import GOOD, write
@@ -44,10 +46,26 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
     made = plan(load(write(tmp_path, GOOD)), 0.0, SCRATCH)
     assert made.join == {
         "on": "person",
+        "where": None,
+        "how": "inner",
+        "direction": "backward",
         "time": ("called_at", "traded_at"),
         "window": "10 seconds",
         "lateness": "0 seconds",
+        "idle_timeout": None,
+        "late_rows": None,
+        "rates": None,
         "suffixes": ("_left", "_right"),
         "shards": None,
     }
+    assert made.join.keys() < inspect.signature(sj.join).parameters.keys()
     assert made.trigger == "2 seconds"
+
+
+def test_windows_of_rows_and_the_folder_of_late_rows(tmp_path: Path) -> None:
+    text = GOOD.replace('"10 seconds"', '["10 seconds", { rows = 7 }]\nlate_rows = "../late"')
+    folder = tmp_path / "pipelines"
+    folder.mkdir()
+    made = plan(load(write(folder, text)), 0.0, SCRATCH)
+    assert made.join["window"] == ("10 seconds", sj.rows(7))
+    assert made.join["late_rows"] == str(tmp_path / "late")

@@ -14,7 +14,7 @@ from streamjoin.workloads import GeneratedStream
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "calls_and_trades.toml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 PIPELINE = """
 [sources.calls]
@@ -117,5 +117,6 @@ def test_a_wrong_column_is_one_sentence(tmp_path: Path) -> None:
     assert len(err.splitlines()) == 1
 
 
-def test_the_example_is_a_good_file() -> None:
-    assert load(EXAMPLE).names == ("calls", "trades")
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
+def test_the_examples_are_good_files(file: Path) -> None:
+    assert load(file).names == ("calls", "trades")

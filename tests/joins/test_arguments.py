@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import streamjoin as sj
 from streamjoin.errors import ConfigError, DataError, StreamJoinError
 from streamjoin.joins.arguments import resolve
 from streamjoin.joins.window_join import WindowJoin
@@ -18,7 +19,7 @@ GOOD: dict[str, Any] = {
 
 
 def call(left: pa.Schema = LEFT, right: pa.Schema = RIGHT, **changed: Any) -> WindowJoin:
-    return resolve((left, right), **{**GOOD, **changed})
+    return resolve((left, right), **{**GOOD, **changed}).join
 
 
 WRONG: list[tuple[dict[str, Any], type[StreamJoinError], str]] = [
@@ -33,11 +34,22 @@ WRONG: list[tuple[dict[str, Any], type[StreamJoinError], str]] = [
     ({"time": ("t", "k")}, DataError, "time: right column 'k' has type int32; allowed: timestamp"),
     ({"time": 7}, ConfigError, "time: got 7; allowed: one str or a pair"),
     ({"window": "0 seconds"}, ConfigError, "window: got '0 seconds'; allowed: a positive duration"),
-    ({"window": ("5 s", "-1 s")}, ConfigError, "window: got '-1 s'; allowed: a positive duration"),
+    ({"window": ("5 s", "-1 s")}, ConfigError, "window: got '-1 s'; allowed: zero or a positive"),
     ({"window": "soon"}, ConfigError, "window: got 'soon'; allowed: a duration such as"),
     ({"window": 10}, ConfigError, "window: got 10; allowed: a duration such as"),
     ({"window": ("1 s", "1 s", "1 s")}, ConfigError, "window: got ('1 s', '1 s', '1 s'); allowed"),
     ({"window": "99999999 days"}, ConfigError, "window: got '99999999 days'; allowed: at most"),
+    ({"window": (None, "0 s")}, ConfigError, "window: got (None, '0 s'); allowed: a positive"),
+    ({"window": None}, ConfigError, "window: got None; allowed: a positive duration for at least"),
+    ({"how": "outer space"}, ConfigError, "how: got 'outer space'; allowed: inner, left, right"),
+    ({"how": None}, ConfigError, "how: got None; allowed: inner, left, right, full, semi, anti, a"),
+    ({"direction": "nearest"}, ConfigError, "direction: got 'nearest' with how='inner'; allowed"),
+    ({"how": "asof", "direction": "up"}, ConfigError, "direction: got 'up'; allowed: backward, ne"),
+    ({"how": "asof", "window": sj.rows(3)}, ConfigError, "window: got rows(3) with how='asof'; al"),
+    ({"how": "asof", "where": "left.k > 1"}, ConfigError, "where: got 'left.k > 1' with how='asof"),
+    ({"how": "anti", "where": "sqrt(left.k) > right.k"}, ConfigError, "where: 'sqrt(left.k) > rig"),
+    ({"idle_timeout": "0 s"}, ConfigError, "idle_timeout: got '0 s'; allowed: a positive duration"),
+    ({"idle_timeout": 5}, ConfigError, "idle_timeout: got 5; allowed: a duration such as"),
     ({"lateness": "-1 second"}, ConfigError, "lateness: got '-1 second'; allowed: zero or"),
     ({"suffixes": ("_a", "_a")}, ConfigError, "suffixes: with ('_a', '_a') the result has column"),
     ({"suffixes": None}, ConfigError, "suffixes: got None; allowed"),
@@ -101,3 +113,26 @@ def test_a_suffixed_name_may_not_hide_a_column() -> None:
     left = pa.schema({"k": pa.int64(), "t": T, "t_left": T})
     with pytest.raises(ConfigError, match="has column 't_left' twice"):
         call(left=left)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "meant"),
+    [("LEFT_OUTER", "left"), ("leftsemi", "semi"), ("outer", "full"), ("left anti", "anti")],
+)
+def test_types_may_be_spelled_as_spark_does(spelling: str, meant: str) -> None:
+    assert call(how=spelling).how == meant
+
+
+def test_a_semi_join_has_the_left_columns_as_they_are() -> None:
+    assert names(call(how="semi")) == LEFT.names
+
+
+def test_a_merged_key_has_the_wider_type() -> None:
+    assert call(left=RIGHT, right=LEFT).output[0].type == pa.int64()
+    assert call().output[0].type == pa.int64()
+
+
+def test_equalities_of_the_predicate_are_keys_that_are_not_merged() -> None:
+    join = call(on=None, where="left.k = right.k")
+    assert join.left.key == join.right.key == (0,)
+    assert names(join)[0] == "k_left"

@@ -18,13 +18,24 @@ Caused by: java.io.IOException: No space left on device
 \tat java.io.File
 """
 
+MISTAKE = """An error occurred while calling o45.load.
+: org.apache.spark.SparkException: [DATA_SOURCE_NOT_FOUND] No source: x. SQLSTATE: 42K02
+\tat org.apache.spark.sql.Foo(Foo.scala)
+Caused by: java.lang.ClassNotFoundException: x.DefaultSource
+"""
+
 
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [
+        (MISTAKE, "[DATA_SOURCE_NOT_FOUND] No source: x."),
         (PYTHON, "the checkpoint has 4 shards, the join 2"),
         (JAVA, "No space left on device"),
         ("[PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03;", None),
+        (
+            "[A_B.C] No column `x`. SQLSTATE: 42703; line 1 pos 0;\n'Project",
+            "[A_B.C] No column `x`.",
+        ),
         ("plain", "plain"),
     ],
 )

@@ -26,13 +26,13 @@ def folder(tmp_path: Path) -> Path:
     return write_batches(tmp_path / "in", [rows(1, 2, 3)])
 
 
-def test_a_batch_frame_is_refused(spark: SparkSession, folder: Path) -> None:
+def test_frames_of_two_kinds_are_refused(spark: SparkSession, folder: Path) -> None:
     stream, batch = read_stream(spark, folder), spark.read.parquet(str(folder))
     with pytest.raises(
-        ConfigError, match=r"^right: got a batch DataFrame; allowed: a streaming one"
+        ConfigError, match=r"^right: got a batch DataFrame with a streaming one; allowed: both"
     ):
         sj.join(stream, batch, **GOOD)
-    with pytest.raises(ConfigError, match=r"^left: got list; allowed: a streaming DataFrame"):
+    with pytest.raises(ConfigError, match=r"^left: got list; allowed: a DataFrame"):
         sj.join([], stream, **GOOD)  # type: ignore[arg-type]  # wrong on purpose
 
 

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
+from streamjoin.core.batch import Batch
+from streamjoin.core.stream import Stream
 from streamjoin.core.window import encode
 from streamjoin.errors import StateError
 from streamjoin.spark.store import SparkStore
@@ -30,8 +31,10 @@ class FakeMapState:
         del self.values[key]
 
 
-ROWS = pa.record_batch({"c0": [1, 2, 3], "c1": ["a", None, "c"]})
-WINDOW, BLOB = encode(4, 7, ROWS, np.array([10, 20, 30]))
+TIMES = pa.array([10, 20, 30], pa.timestamp("us"))
+ROWS = pa.record_batch({"t": TIMES, "s": ["a", None, "c"]})
+STREAM = Stream(ROWS.schema, key=(), time=0, window_us=5)
+WINDOW, BLOB = encode(4, 7, Batch(ROWS, STREAM))
 
 
 @pytest.fixture
@@ -103,3 +106,20 @@ def test_an_unwritable_folder_is_only_slower(state: FakeMapState, tmp_path: Path
     store = SparkStore(state, tmp_path / "not there")
     store.put(0, WINDOW, BLOB)
     assert store.get(0, WINDOW).equals(BLOB)
+
+
+def test_small_blobs_are_replaced_and_removed(store: SparkStore) -> None:
+    key = (2, 4, 7)
+    assert store.get_blob(key) is None
+    store.put_blob(key, b"one")
+    store.put_blob(key, b"two")
+    assert store.get_blob(key) == b"two"
+    store.remove_blob(key)
+    assert store.get_blob(key) is None
+
+
+def test_a_damaged_small_blob_is_refused(store: SparkStore, state: FakeMapState) -> None:
+    store.put_blob((2, 4, 7), b"one")
+    state.values[2, 4, 7] = (state.values[2, 4, 7][0][:-1] + b"x",)
+    with pytest.raises(StateError, match=r"^stored blob \(2, 4, 7\) is damaged"):
+        store.get_blob((2, 4, 7))

@@ -17,7 +17,7 @@ def start(spark: "SparkSession", folder: Path) -> "StreamingQuery":
     frame = spark.readStream.format(FORMAT).option("rate", 2000).load()
     counted = frame.observe(
         "streamjoin",
-        F.count(F.lit(1)).alias("pairs"),
+        F.count(F.lit(1)).alias("rows_out"),
         F.max(F.lit(3)).cast("long").alias("late_left"),
         F.max(F.lit(9)).cast("long").alias("state_rows"),
     )

@@ -7,6 +7,7 @@ so that listing the names needs neither Spark nor DuckDB.
 BENCHES = {
     "kernel": "streamjoin.bench.kernel",
     "window-join": "streamjoin.bench.window_join",
+    "join-types": "streamjoin.bench.join_types",
     "window-growth": "streamjoin.bench.window_growth",
 }
 

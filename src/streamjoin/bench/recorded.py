@@ -10,24 +10,41 @@ import pyarrow.parquet as pq
 RATE: Final = 20_000
 SECONDS_PER_FILE: Final = 10
 ROWS_PER_FILE: Final = RATE * SECONDS_PER_FILE
+HOT_KEY: Final = 0
 _START_US: Final = 1_700_000_000_000_000
+_MS: Final = (
+    1000  # times are whole milliseconds, as Spark's watermark is: both agree on what passed
+)
 
 
-def record(folder: Path, files: int, keys: int) -> None:
-    """Write `files` files of each side: 20,000 rows a second in order, uniform keys."""
-    for seed, name in enumerate("ab", start=1):
-        rng = np.random.default_rng(seed)
+def record(
+    folder: Path,
+    files: int,
+    keys: int,
+    *,
+    rate: int = RATE,
+    hot: tuple[float, float] = (0.0, 0.0),
+) -> None:
+    """Write `files` files of each side: `rate` rows a second in order, uniform keys.
+
+    The share ``hot[side]`` of a side's rows has the same key, `HOT_KEY`; the keys of the others
+    stay uniform. Column ``v`` is uniform between 0 and 1.
+    """
+    n_rows, span = rate * SECONDS_PER_FILE, SECONDS_PER_FILE * 1_000_000
+    for side, name in enumerate("ab"):
+        rng = np.random.default_rng(side + 1)
         target = folder / name
         target.mkdir(parents=True)
         for number in range(files):
-            begin = number * SECONDS_PER_FILE * 1_000_000
-            span = SECONDS_PER_FILE * 1_000_000
-            times = np.sort(rng.integers(begin, begin + span, ROWS_PER_FILE)) + _START_US
+            times = np.sort(rng.integers(number * span, (number + 1) * span, n_rows)) // _MS * _MS
+            drawn = rng.integers(0, keys, n_rows)
+            values = rng.random(n_rows)
+            drawn[rng.random(n_rows) < hot[side]] = HOT_KEY
             rows = pa.table(
                 {
-                    "ts": pa.array(times, pa.timestamp("us", tz="UTC")),
-                    "k": pa.array(rng.integers(0, keys, ROWS_PER_FILE)),
-                    "v": pa.array(rng.random(ROWS_PER_FILE)),
+                    "ts": pa.array(times + _START_US, pa.timestamp("us", tz="UTC")),
+                    "k": pa.array(drawn),
+                    "v": pa.array(values),
                 }
             )
             pq.write_table(rows, target / f"{number:05d}.parquet")

@@ -2,7 +2,8 @@
 
 Reading order: `app` (the commands and how they fail), `sections` and `pipeline_file` (what a
 pipeline file may say), `problems` (its mistakes as sentences), `plan` (the file in Spark's words),
-`run` (from the file to the summary), `display` and `totals` (progress on the terminal), `bench`.
+`session` (Spark as the file asks for it), `run` (from the file to the summary), `display` and
+`totals` (progress on the terminal), `explain`, `bench`.
 """
 
 from streamjoin.errors import MissingExtraError

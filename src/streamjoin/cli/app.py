@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from streamjoin.cli.bench import bench_command
+from streamjoin.cli.explain import explain_command
 from streamjoin.cli.run import run_command
 from streamjoin.errors import EngineError, StateError, StreamJoinError
 
@@ -48,6 +49,15 @@ def run(
 ) -> None:
     """Run the pipeline of a file until it ends, its duration is over, or Ctrl-C."""
     run_command(file)
+
+
+@app.command()
+def explain(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The pipeline file.")],
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Say what the join of a file will do, without starting it."""
+    explain_command(file, as_json=json)
 
 
 @app.command()

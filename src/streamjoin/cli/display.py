@@ -60,7 +60,7 @@ class Display:
             str(batch.batch),
             f"{batch.rows_in:,}",
             f"{batch.rows_in / seconds:,.0f}",
-            f"{batch.rows_out:,}",
+            rows_out(batch.rows_out, batch.alone),
             f"{batch.rows_out / seconds:,.0f}",
             f"{self.totals.state_rows:,} rows, {size(self.totals.state_bytes)}",
             f"{batch.late:,}",
@@ -79,7 +79,7 @@ class Display:
             str(len(totals.batch_seconds)),
             f"{totals.rows_in:,}",
             f"{totals.rows_in / elapsed:,.0f}",
-            f"{totals.rows_out:,}",
+            rows_out(totals.rows_out, totals.alone),
             f"{totals.rows_out / elapsed:,.0f}",
             "",
             f"{totals.late:,}",
@@ -92,15 +92,18 @@ class Display:
         return table
 
 
-def summary(totals: Totals, results: str | None, checkpoint: str | None) -> Table:
-    """Make the closing table of a run."""
+def summary(
+    totals: Totals, results: str | None, checkpoint: str | None, late_rows: str | None = None
+) -> Table:
+    """Make the closing table of a run; the last three say where things are."""
     table = Table(title="Summary", title_justify="left", show_header=False)
     seconds = max(totals.seconds, 0.001)
     rows = [
         ("batches", f"{len(totals.batch_seconds):,} in {clock(totals.seconds)}"),
         ("rows in", f"{totals.rows_in:,} ({totals.rows_in / seconds:,.0f}/s)"),
         ("rows out", f"{totals.rows_out:,} ({totals.rows_out / seconds:,.0f}/s)"),
-        ("late rows", f"{totals.late:,}"),
+        *([("rows without a partner", f"{totals.alone:,} of them")] if totals.alone else []),
+        ("late rows", late(totals, late_rows)),
         ("rows with a null key or time", f"{totals.null:,}"),
         ("state at the end", f"{totals.state_rows:,} rows, {size(totals.state_bytes)}"),
         ("largest state", size(totals.peak_state_bytes)),
@@ -129,6 +132,29 @@ def plain_line(cells: Sequence[str]) -> str:
     'elapsed 0:04 | batch 1 | rows in 80 | in/s 40 | rows out 7 | out/s 4 | ... | batch time 0.31 s'
     """
     return " | ".join(f"{name} {cell}" for name, cell in zip(COLUMNS, cells, strict=True))
+
+
+def rows_out(n: int, alone: int) -> str:
+    """Write a number of results, and how many of them have no partner where some have none.
+
+    Examples
+    --------
+    >>> rows_out(1200, 0), rows_out(1200, 30)
+    ('1,200', '1,200 (30 alone)')
+    """
+    return f"{n:,} ({alone:,} alone)" if alone else f"{n:,}"
+
+
+def late(totals: Totals, folder: str | None) -> str:
+    """Write how many rows were late, why, and where they are.
+
+    Examples
+    --------
+    >>> late(Totals(late=5, idle_late=2), "output/late")
+    '5 (2 of them after an idle time-out), in output/late'
+    """
+    cause = f" ({totals.idle_late:,} of them after an idle time-out)" if totals.idle_late else ""
+    return f"{totals.late:,}{cause}" + (f", in {folder}" if folder else "")
 
 
 def clock(seconds: float) -> str:

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamjoin.cli.pipeline_file import PipelineFile, Source, option_text
-from streamjoin.cli.sections import AVAILABLE_NOW, GeneratorSource
+from streamjoin.cli.sections import AVAILABLE_NOW, GeneratorSource, RowsWindow, Window
 from streamjoin.durations import format_duration, parse_duration
+from streamjoin.windows import Rows
 
 if TYPE_CHECKING:
     from streamjoin.spark import pipeline
@@ -32,15 +33,29 @@ def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipelin
     checkpoint = resolve(settings.file, run.checkpoint)
     if checkpoint is None:
         checkpoint = f"{path}_checkpoint" if path else str(scratch / "checkpoint")
-    chosen = settings.join.model_dump(exclude={"left", "right"})
     return Pipeline(
         left=_source(settings, settings.left, now),
         right=_source(settings, settings.right, now),
-        join=chosen,
+        join=_join(settings),
         sink=Sink(sink.type, path, _texts(sink.options)),
         checkpoint=checkpoint,
         trigger=None if run.trigger == AVAILABLE_NOW else _for_spark(run.trigger),
     )
+
+
+def _join(settings: PipelineFile) -> dict[str, Any]:
+    """The arguments of `streamjoin.join`."""
+    join = settings.join
+    window = join.window
+    return {
+        **join.model_dump(exclude={"left", "right", "window", "late_rows"}),
+        "window": tuple(map(_window, window)) if isinstance(window, tuple) else _window(window),
+        "late_rows": resolve(settings.file, join.late_rows),
+    }
+
+
+def _window(window: Window) -> str | Rows:
+    return Rows(window.rows) if isinstance(window, RowsWindow) else window
 
 
 def _for_spark(duration: str) -> str:

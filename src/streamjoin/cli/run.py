@@ -16,6 +16,8 @@ from rich.console import Console
 from streamjoin.cli.display import Display, summary
 from streamjoin.cli.pipeline_file import PipelineFile, load
 from streamjoin.cli.plan import plan
+from streamjoin.cli.sections import JoinSection
+from streamjoin.cli.session import start
 from streamjoin.durations import parse_duration
 from streamjoin.errors import EngineError, StreamJoinError
 
@@ -33,36 +35,29 @@ def run_command(file: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="streamjoin-") as folder:
         scratch = Path(folder)
         pipeline = plan(settings, round(time.time()), scratch)
-        console.print(_headline(settings), markup=False)
-        spark = _start(settings, console, scratch)
+        console.print(headline(settings.names, settings.join), markup=False)
+        with console.status("Starting Spark ..."):
+            spark = start(settings, scratch)
         try:
             _run(spark, settings, pipeline, console)
         finally:
             spark.stop()
 
 
-def _headline(settings: PipelineFile) -> str:
-    join = settings.join
-    both = join.window if isinstance(join.window, str) else " / ".join(join.window)
-    left, right = settings.names
-    return f"Joining {left} with {right} on {join.on} within {both}"
+def headline(names: tuple[str, str], join: JoinSection) -> str:
+    """Say in one line what is joined.
 
-
-def _start(settings: PipelineFile, console: Console, scratch: Path) -> "SparkSession":
-    from streamjoin.spark.generator import register_generator
-    from streamjoin.spark.session import start_session
-
-    conf = dict(settings.spark)
-    master = conf.pop("master", None)
-    if "driver_memory" in conf:
-        conf["spark.driver.memory"] = conf.pop("driver_memory")
-    with console.status("Starting Spark ..."):
-        # Java's chatter would tear the live table apart; what matters arrives as an exception.
-        spark = start_session(
-            f"streamjoin {settings.file.name}", master=master, conf=conf, log=scratch / "spark.log"
-        )
-        register_generator(spark)
-    return spark
+    Examples
+    --------
+    >>> join = JoinSection(on="k", how="left", time="t", window=("10 s", {"rows": 5}))
+    >>> headline(("calls", "trades"), join)
+    'Left join of calls with trades on k within 10 s / 5 rows'
+    """
+    windows = join.window if isinstance(join.window, tuple) else (join.window,)
+    within = " / ".join(w if isinstance(w, str) else f"{w.rows} rows" for w in windows)
+    on = "" if join.on is None else f" on {join.on}"
+    where = "" if join.where is None else f" where {join.where}"
+    return f"{join.how.capitalize()} join of {names[0]} with {names[1]}{on}{where} within {within}"
 
 
 def _run(
@@ -82,8 +77,8 @@ def _run(
         except Exception as error:
             raise EngineError(root_cause(error)) from error
     kept = pipeline.checkpoint if settings.sink.path or settings.run.checkpoint else None
-    results = pipeline.sink.path
-    console.print(summary(display.totals, results and _near(results), kept and _near(kept)))
+    places = pipeline.sink.path, kept, pipeline.join["late_rows"]
+    console.print(summary(display.totals, *(place and _near(place) for place in places)))
 
 
 @contextmanager

@@ -37,7 +37,16 @@ def _files_have_a_path(*, what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _check_positive(text: str) -> str:
+    if parse_duration(text, "duration") <= 0:
+        msg = "zero or negative"
+        raise ValueError(msg)
+    return text
+
+
 Duration = Annotated[str, AfterValidator(_check_duration)]
+PositiveDuration = Annotated[str, AfterValidator(_check_positive)]
+PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Options = dict[str, str | bool | int | float]
 
 PATH: Any = Field(None, description="a folder", validate_default=True)
@@ -90,19 +99,53 @@ class StreamSource(Section):
         return ddl
 
 
+class RowsWindow(Section):
+    """``{ rows = 5000 }``: the last so many rows of a stream.
+
+    A table, since its number stays a number: text would have to be told apart from a duration.
+    """
+
+    rows: int = Field(ge=1, strict=True, description="a whole number, 1 or more")
+
+
+Window = Duration | RowsWindow
+
+
 class JoinSection(Section):
     """``[join]``: the arguments of `streamjoin.join`."""
 
     left: str | None = Field(None, description="name of a source; the first if absent")
     right: str | None = Field(None, description="name of a source; the second if absent")
-    on: str | list[str | tuple[str, str]] = Field(
-        description='a column, a list of columns, or a list of pairs [["left", "right"]]'
+    on: str | list[str | tuple[str, str]] | None = Field(
+        None,
+        description='a column, a list of columns, a list of pairs [["left", "right"]]; or absent',
+    )
+    where: str | None = Field(
+        None,
+        min_length=1,
+        description='SQL over left.x and right.y, such as "abs(left.x - right.x) <= 5"; or absent',
+    )
+    how: Literal["inner", "left", "right", "full", "semi", "anti", "asof"] = Field(
+        "inner", description="inner, left, right, full, semi, anti, asof"
+    )
+    direction: Literal["backward", "nearest"] = Field(
+        "backward", description='backward, nearest (of how = "asof")'
     )
     time: str | tuple[str, str] = Field(description='a column, or a pair ["left", "right"]')
-    window: Duration | tuple[Duration, Duration] = Field(
-        description='a duration such as "10 minutes", or a pair ["10 minutes", "2 minutes"]'
+    window: Window | tuple[Window, Window] = Field(
+        description='a duration such as "10 minutes", a number of rows { rows = 5000 }, '
+        'or a pair such as ["10 minutes", "0 seconds"]'
     )
     lateness: Duration = Field("0 seconds", description='a duration such as "30 seconds"')
+    idle_timeout: PositiveDuration | None = Field(
+        None, description='a positive duration such as "5 minutes"; or absent'
+    )
+    late_rows: str | None = Field(
+        None, min_length=1, description="a folder for late rows; or absent"
+    )
+    rates: tuple[PositiveNumber, PositiveNumber] | None = Field(
+        None, description="a pair of positive numbers such as [10, 1]; or absent"
+    )
     suffixes: tuple[str, str] = Field(
         ("_left", "_right"), description='a pair such as ["_left", "_right"]'
     )

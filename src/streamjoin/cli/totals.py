@@ -15,8 +15,10 @@ class Totals:
 
     rows_in: int = 0
     rows_out: int = 0
+    alone: int = 0
     late: int = 0
     null: int = 0
+    idle_late: int = 0
     state_rows: int = 0
     state_bytes: int = 0
     peak_state_bytes: int = 0
@@ -28,8 +30,10 @@ class Totals:
         """Count a batch; return the seconds since the one before, the base of its rates."""
         self.rows_in += batch.rows_in
         self.rows_out += batch.rows_out
+        self.alone += batch.alone
         self.late += batch.late
         self.null += batch.null
+        self.idle_late += batch.idle_late
         if batch.state_rows is not None:
             self.state_rows = batch.state_rows
         if batch.state_bytes is not None:

@@ -7,35 +7,54 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from streamjoin._typing import Keys, Times
 from streamjoin.core.keys import exact_keys, hash_keys
-from streamjoin.core.order import total_order
+from streamjoin.core.order import Order, total_order
 from streamjoin.core.stream import Stream
 from streamjoin.errors import DataError
 
 
 class Arranged(NamedTuple):
-    """A user's rows in stored form, and what is known of those that were left out."""
+    """A user's rows in stored form; those that can match nothing apart.
+
+    `times` are those of all rows, and `valid` says which of them are among `rows` (None: all).
+    """
 
     rows: pa.RecordBatch
-    n_null: int
+    loose: pa.RecordBatch
     latest: int | None
+    times: pa.Array
+    valid: pa.Array | None
+
+    def order(self, mine: NDArray[np.bool_] | None = None) -> Order:
+        """Times of all rows that have one, and which of them are mine.
+
+        `mine` speaks of `rows`; None for all of them.
+        """
+        owned = np.zeros(len(self.times), np.bool_)
+        joinable = slice(None) if self.valid is None else np.asarray(self.valid)
+        owned[joinable] = True if mine is None else mine
+        timed = np.asarray(self.times.is_valid())
+        return Order(np.asarray(self.times.drop_null()), owned[timed])
 
 
 def arrange(rows: pa.RecordBatch, stream: Stream) -> Arranged:
     """Bring a user's rows into the stream's stored form.
 
-    Rows without a key or a time cannot meet anything; they are left out and counted. A row without
-    a key still shows how far its stream has come, so `latest` is the largest time of all rows.
+    Rows without a key or a time cannot meet anything: they are `loose`. A row without a key still
+    shows how far its stream has come, so `latest` is the largest time of all rows.
 
     Examples
     --------
     >>> schema = pa.schema({"k": pa.string(), "t": pa.timestamp("us")})
     >>> rows = pa.record_batch([["a", None], pa.array([1, 2], pa.timestamp("us"))], schema=schema)
-    >>> stored, n_null, latest = arrange(rows, Stream(schema, key=(0,), time=1, window_us=5))
-    >>> stored.num_rows, n_null, latest, stored.schema.names
-    (1, 1, 2, ['c0', 'c1', '_key'])
+    >>> arranged = arrange(rows, Stream(schema, key=(0,), time=1, window_us=5))
+    >>> arranged.rows.num_rows, arranged.loose.num_rows, arranged.latest
+    (1, 1, 2)
+    >>> arranged.rows.schema.names
+    ['c0', 'c1', '_key']
     """
     types = stream.schema.types
     # Casts only relabel: a time zone, or large offsets where Spark is set to send them.
@@ -43,18 +62,30 @@ def arrange(rows: pa.RecordBatch, stream: Stream) -> Arranged:
         column if column.type == kind else column.cast(kind)
         for column, kind in zip(rows.columns, types, strict=True)
     ]
-    latest = pc.max(columns[stream.time].view(pa.int64())).as_py()
+    times = columns[stream.time].view(pa.int64())
     needed = [columns[i] for i in (*stream.key, stream.time)]
-    n_null = 0
+    valid = None
+    loose = [column.slice(0, 0) for column in columns]
     if any(column.null_count for column in needed):
         valid = needed[0].is_valid()
         for column in needed[1:]:
             valid = pc.and_(valid, column.is_valid())
+        loose = [column.filter(pc.invert(valid)) for column in columns]
         columns = [column.filter(valid) for column in columns]
-        n_null = len(rows) - pc.sum(valid, min_count=0).as_py()
+    return Arranged(
+        rows=_stored(columns, stream),
+        loose=_stored(loose, stream),
+        latest=pc.max(times).as_py(),
+        times=times,
+        valid=valid,
+    )
+
+
+def _stored(columns: list[pa.Array], stream: Stream) -> pa.RecordBatch:
     if not stream.has_exact_key:
-        columns.append(pa.array(hash_keys([columns[i] for i in stream.key])))
-    return Arranged(pa.RecordBatch.from_arrays(columns, schema=stream.stored), n_null, latest)
+        hashes = hash_keys([columns[i] for i in stream.key])
+        columns = [*columns, pa.array(hashes)]
+    return pa.RecordBatch.from_arrays(columns, schema=stream.stored)
 
 
 @dataclass(frozen=True)
@@ -69,14 +100,23 @@ class Batch:
 
     @cached_property
     def keys(self) -> Keys:
-        """One 64-bit key per row."""
-        exact = self.stream.has_exact_key
-        return exact_keys(self.rows.column(self.stream.key[0] if exact else -1))
+        """One 64-bit key per row; all the same where every row may meet every other."""
+        if not self.stream.key:
+            return np.zeros(len(self), np.int64)
+        position = self.stream.key[0] if self.stream.has_exact_key else len(self.stream.schema)
+        return exact_keys(self.rows.column(position))
 
     @cached_property
     def times(self) -> Times:
         """Event times in microseconds."""
         return np.asarray(self.rows.column(self.stream.time).view(pa.int64()))
+
+    @cached_property
+    def axis(self) -> Times:
+        """What the window is measured in: times, or ranks of rows that have one."""
+        if self.stream.window_rows is None:
+            return self.times
+        return np.asarray(self.rows.column(-1))
 
     @property
     def bytes_per_row(self) -> int:
@@ -97,10 +137,13 @@ class Batch:
         order = total_order(batch.times)
         return batch if order is None else cls(rows.take(pa.array(order)), stream)
 
-    def since(self, time: int) -> "Batch":
-        """The rows at or after a time; the batch must be in the total order."""
-        start = int(np.searchsorted(self.times, time, side="left"))
-        return self if start == 0 else Batch(self.rows.slice(start), self.stream)
+    def slice(self, start: int, stop: int) -> "Batch":
+        """Rows by position, without a copy."""
+        return Batch(self.rows.slice(start, stop - start), self.stream)
+
+    def where(self, holds: NDArray[np.bool_]) -> "Batch":
+        """The rows for which something holds."""
+        return self if holds.all() else Batch(self.rows.filter(pa.array(holds)), self.stream)
 
 
 def _concat(chunks: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -102,6 +102,30 @@ class HashIndex:
             raise ConfigError(msg)
         return self._pieces(keys, times, bounds, min(len(keys), _MAX_RUNS), max_pairs)
 
+    def edge(self, keys: Keys, times: Times, low: int, high: int, *, last: bool) -> Positions:
+        """Of each given row's matches the first or the last, -1 where there is none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> index = HashIndex.build(keys=np.array([7, 8, 7]), times=np.array([10, 20, 30]))
+        >>> index.edge(np.array([7, 9]), np.array([40, 40]), low=-30, high=0, last=True).tolist()
+        [2, -1]
+        """
+        found = np.full(len(keys), -1, np.int32)
+        bounds = self._bounds(keys, times, low, high)
+        if bounds is None or not len(keys):
+            return found
+        rows, spans = np.empty(len(keys), np.int32), np.zeros(len(keys), np.int64)
+        table = (self._known, self._bits, self._slots, self._groups, self._row_times)
+        find_runs(_fixed(keys), _fixed(times), 0, bounds, *table, WIDTH, rows, spans)
+        count = spans & 0xFFFFFFFF
+        matched = count > 0
+        begin = spans[matched] >> 32
+        at = begin + count[matched] - 1 if last else begin
+        found[rows[matched]] = self._rows[at]
+        return found
+
     def _bounds(self, keys: Keys, times: Times, low: int, high: int) -> Bounds | None:
         _check(keys, times)
         for name, bound in (("low", low), ("high", high)):

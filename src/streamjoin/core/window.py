@@ -20,7 +20,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from streamjoin._typing import Times
 from streamjoin.core.batch import Batch
 from streamjoin.core.stream import Stream
 from streamjoin.errors import StateError
@@ -37,7 +36,8 @@ class BasicWindow:
     """What the directory knows of one stored slice.
 
     `slice` and `sequence` (the number of the batch that brought it) name it; `first` and `last` are
-    its smallest and largest event times; `checksum` is the CRC-32 of its `size` bytes.
+    its smallest and largest event times, or ranks where the window counts tuples; `checksum` is the
+    CRC-32 of its `size` bytes.
     """
 
     slice: int
@@ -53,21 +53,21 @@ class BasicWindow:
         return self.first <= high and low <= self.last
 
 
-def slice_length_us(stream: Stream, span_us: int) -> int:
-    """Length of the slices into which a batch of a stream is cut, by the time that it spans.
+def slice_length(stream: Stream, span: int) -> int:
+    """Length of the slices into which a batch of a stream is cut, by the span of its axis.
 
     Examples
     --------
     >>> stream = Stream(pa.schema([]), key=(), time=0, window_us=10_000_000, lateness_us=2_000_000)
-    >>> slice_length_us(stream, span_us=10_000_000), slice_length_us(stream, 3_200_000_000)
+    >>> slice_length(stream, span=10_000_000), slice_length(stream, span=3_200_000_000)
     (3000000, 50000000)
     """
-    kept = -(-(stream.window_us + stream.lateness_us) // N_BASIC_WINDOWS)
-    return max(kept, -(-span_us // MOST_SLICES))
+    kept = stream.window_rows or stream.window_us + stream.lateness_us
+    return max(1, -(-kept // N_BASIC_WINDOWS), -(-span // MOST_SLICES))
 
 
-def cut(batch: Batch) -> Iterator[tuple[int, pa.RecordBatch, Times]]:
-    """Cut a batch in the total order into (slice, rows, times) without copying rows.
+def cut(batch: Batch) -> Iterator[tuple[int, int, int]]:
+    """Cut a batch in the total order into (slice, start, stop).
 
     Examples
     --------
@@ -75,42 +75,38 @@ def cut(batch: Batch) -> Iterator[tuple[int, pa.RecordBatch, Times]]:
     >>> times = pa.array([0, 2, 3, 9], pa.timestamp("us"))
     >>> rows = pa.record_batch({"k": pa.array([7, 7, 7, 7]), "t": times})
     >>> stream = Stream(rows.schema, key=(0,), time=1, window_us=12)  # slices of 3 us
-    >>> batch = Batch(arrange(rows, stream).rows, stream)
-    >>> [(slice_, part.num_rows) for slice_, part, _ in cut(batch)]
-    [(0, 2), (1, 1), (3, 1)]
+    >>> list(cut(Batch(arrange(rows, stream).rows, stream)))
+    [(0, 0, 2), (1, 2, 3), (3, 3, 4)]
     """
     if len(batch) == 0:
         return
-    span = int(batch.times[-1]) - int(batch.times[0])
-    slices = batch.times // slice_length_us(batch.stream, span)
+    span = int(batch.axis[-1]) - int(batch.axis[0])
+    slices = batch.axis // slice_length(batch.stream, span)
     edges = np.flatnonzero(np.diff(slices)) + 1
-    starts = [0, *edges.tolist(), len(batch)]
-    for start, stop in pairwise(starts):
-        rows = batch.rows.slice(start, stop - start)
-        yield int(slices[start]), rows, batch.times[start:stop]
+    for start, stop in pairwise([0, *edges.tolist(), len(batch)]):
+        yield int(slices[start]), start, stop
 
 
-def encode(
-    slice_: int, sequence: int, rows: pa.RecordBatch, times: Times
-) -> tuple[BasicWindow, pa.Buffer]:
+def encode(slice_: int, sequence: int, batch: Batch) -> tuple[BasicWindow, pa.Buffer]:
     """A basic window's directory entry and its bytes (Arrow IPC, no schema).
 
     Examples
     --------
-    >>> rows = pa.record_batch({"t": pa.array([3, 5])})
-    >>> window, blob = encode(1, 0, rows, np.array([3, 5]))
+    >>> stream = Stream(pa.schema({"t": pa.timestamp("us")}), key=(), time=0, window_us=5)
+    >>> rows = pa.record_batch([pa.array([3, 5], pa.timestamp("us"))], schema=stream.stored)
+    >>> window, blob = encode(1, 0, Batch(rows, stream))
     >>> (window.rows, window.first, window.last), window.size == blob.size
     ((2, 3, 5), True)
     """
-    blob = rows.serialize()
-    first, last = int(times[0]), int(times[-1])
+    blob = batch.rows.serialize()
+    first, last = int(batch.axis[0]), int(batch.axis[-1])
     checksum = zlib.crc32(blob)
-    return BasicWindow(slice_, sequence, len(rows), first, last, blob.size, checksum), blob
+    return BasicWindow(slice_, sequence, len(batch), first, last, blob.size, checksum), blob
 
 
 def decode(blob: pa.Buffer, stream: Stream) -> Batch:
     """The rows of a basic window, without copying."""
-    return Batch(pa.ipc.read_record_batch(blob, stream.stored), stream)
+    return Batch(pa.ipc.read_record_batch(blob, stream.kept), stream)
 
 
 def check(window: BasicWindow, blob: pa.Buffer) -> None:
@@ -118,10 +114,10 @@ def check(window: BasicWindow, blob: pa.Buffer) -> None:
 
     Examples
     --------
-    >>> rows = pa.record_batch({"t": pa.array([3, 5])})
-    >>> window, blob = encode(1, 0, rows, np.array([3, 5]))
+    >>> window = BasicWindow(1, 0, 2, 3, 5, size=4, checksum=zlib.crc32(b"rows"))
+    >>> blob = pa.py_buffer(b"rows")
     >>> check(window, blob)
-    >>> check(window, blob.slice(8))
+    >>> check(window, blob.slice(1))
     Traceback (most recent call last):
         ...
     streamjoin.errors.StateError: stored basic window 1 (batch 0) is damaged: its checksum differs;

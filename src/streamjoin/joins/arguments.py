@@ -3,10 +3,9 @@
 A tuple always means (left, right); a list always means several.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from difflib import get_close_matches
-from typing import Final, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar, get_args
 
 import pyarrow as pa
 
@@ -15,86 +14,144 @@ from streamjoin.core.keys import can_be_key
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.base import OutputColumn
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.columns import (
+    SIDE_NAMES,
+    kind_name,
+    nullable,
+    output_columns,
+    position_of,
+    refuse_duplicates,
+)
+from streamjoin.joins.where import Where, parse_where
+from streamjoin.joins.window_join import Direction, How, WindowJoin
+from streamjoin.windows import Rows
 
 T = TypeVar("T")
-On = str | tuple[str, str] | Sequence[str | tuple[str, str]]
-"""Key columns: ``"k"``, ``("k_left", "k_right")``, or a list of such."""
+On = str | tuple[str, str] | Sequence[str | tuple[str, str]] | None
+"""Key columns: ``"k"``, ``("k_left", "k_right")``, or a list of such; None for no equality."""
 Both: TypeAlias = T | tuple[T, T]
 """One value for both sides, or (left, right)."""
+Window = Duration | Rows | None
+"""How long or how many; None: this stream is not remembered, it only probes."""
 
-_NAMES: Final = ("left", "right")
+HOWS: Final[tuple[How, ...]] = get_args(How)
+DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
+# Spark's own spellings.
+_SPELLINGS: Final[dict[str, How]] = {
+    "leftouter": "left", "rightouter": "right", "outer": "full", "fullouter": "full",
+    "leftsemi": "semi", "leftanti": "anti",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A join's settings, and what of its predicate must be evaluated elsewhere.
+
+    Parameters
+    ----------
+    join
+        Settings.
+    where
+        The predicate as it was understood; None if there was none.
+    """
+
+    join: WindowJoin
+    where: Where | None = None
+
+    @property
+    def rest(self) -> str | None:
+        """The predicate's text if only SQL can evaluate all of it."""
+        return self.where.text if self.where is not None and self.where.rest else None
 
 
 def resolve(
     schemas: tuple[pa.Schema, pa.Schema],
     *,
-    on: On,
+    on: On = None,
+    where: str | None = None,
+    how: str = "inner",
+    direction: str = "backward",
     time: Both[str],
-    window: Both[Duration],
-    lateness: Duration,
-    suffixes: tuple[str, str],
-) -> WindowJoin:
+    window: Both[Window],
+    lateness: Duration = "0 seconds",
+    idle_timeout: Duration | None = None,
+    suffixes: tuple[str, str] = ("_left", "_right"),
+) -> Resolved:
     """Settings of a window join, or an error that names the argument.
 
     Examples
     --------
     >>> schema = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "x": pa.float64()})
-    >>> join = resolve((schema, schema), on="k", time="t", window="10 s",
-    ...                lateness="1 s", suffixes=("_left", "_right"))
+    >>> join = resolve((schema, schema), on="k", time="t", window="10 s").join
     >>> [column.name for column in join.output]
     ['k', 't_left', 'x_left', 't_right', 'x_right']
     """
     for side in SIDES:
-        _refuse_duplicates(schemas[side], side)
-    schemas = _nullable(schemas[0]), _nullable(schemas[1])
+        refuse_duplicates(schemas[side], side)
+    schemas = nullable(schemas[0]), nullable(schemas[1])
+    kind = _how(how)
     keys = _keys(on, schemas)
-    times = _pair(time, "time", str)
-    windows = _windows(window)
-    time_positions = [_time_position(schemas[s], times[s], s) for s in SIDES]
-    if schemas[0].types[time_positions[0]] != schemas[1].types[time_positions[1]]:
-        kinds = [_kind(schemas[s].types[time_positions[s]]) for s in SIDES]
-        msg = (
-            f"time: got {times[0]!r} of type {kinds[0]} and {times[1]!r} of type {kinds[1]}; "
-            "allowed: the same type on both sides (cast one of them)"
-        )
-        raise DataError(msg)
-    late_us = parse_duration(lateness, "lateness")
-    if late_us < 0:
-        msg = f"lateness: got {lateness!r}; allowed: zero or a positive duration"
-        raise ConfigError(msg)
+    found = None if where is None else parse_where(where, schemas)
+    if found is not None:
+        _check_where(found, kind)
+    toward = _direction(direction, kind)
+    times = _times(time, schemas)
+    windows = _windows(window, kind, toward)
+    late_us = _not_negative(lateness, "lateness")
+    idle_us = None if idle_timeout is None else _positive(idle_timeout, "idle_timeout")
+    all_keys = [*keys, *(found.equalities if found else ())]
     left, right = (
-        Stream(schemas[s], tuple(key[s] for key in keys), time_positions[s], windows[s], late_us)
-        for s in SIDES
-    )
-    return WindowJoin(left, right, _output(left, right, suffixes))
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    """Schema in which everything may be null: an expression that became so is the same column."""
-    return pa.schema([pa.field(f.name, _nullable_type(f.type)) for f in schema])
-
-
-def _nullable_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _nullable_type(f.type)) for f in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(pa.field(kind.value_field.name, _nullable_type(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(_nullable_type(kind.key_type), _nullable_type(kind.item_type))
-    return kind
-
-
-def _refuse_duplicates(schema: pa.Schema, side: Side) -> None:
-    # Spark does not tell apart names that differ in case, so neither can a result.
-    twice = [name for name, n in Counter(name.lower() for name in schema.names).items() if n > 1]
-    if twice:
-        msg = (
-            f"{_NAMES[side]}: column {twice[0]!r} is there more than once; "
-            "allowed: distinct column names (rename one of them)"
+        Stream(
+            schemas[s], tuple(key[s] for key in all_keys), times[s],
+            windows[s][0], late_us, windows[s][1],
         )
-        raise DataError(msg)
+        for s in SIDES
+    )  # fmt: skip
+    join = WindowJoin(
+        left,
+        right,
+        output_columns(left, right, len(keys), kind, _pair(suffixes, "suffixes", str)),
+        kind,
+        toward,
+        found.predicate if found else None,
+        found.band if found else None,
+        idle_us,
+    )
+    return Resolved(join, found)
+
+
+def _how(how: object) -> How:
+    word = how.lower().replace("_", "").replace(" ", "") if isinstance(how, str) else ""
+    for known in HOWS:
+        if word == known:
+            return known
+    if word in _SPELLINGS:
+        return _SPELLINGS[word]
+    msg = f"how: got {how!r}; allowed: {', '.join(HOWS)}"
+    raise ConfigError(msg)
+
+
+def _direction(direction: object, how: How) -> Direction:
+    for known in DIRECTIONS:
+        if direction == known:
+            if known != "backward" and how != "asof":
+                msg = f"direction: got {direction!r} with how={how!r}; allowed: only with 'asof'"
+                raise ConfigError(msg)
+            return known
+    msg = f"direction: got {direction!r}; allowed: {', '.join(DIRECTIONS)}"
+    raise ConfigError(msg)
+
+
+def _check_where(where: Where, how: How) -> None:
+    if how == "asof":
+        msg = f"where: got {where.text!r} with how='asof'; allowed: none (use `on` for equal keys)"
+        raise ConfigError(msg)
+    if where.rest and how != "inner":
+        msg = (
+            f"where: {where.rest[0]!r} can only be evaluated after an inner join, and this one is "
+            f"{how!r}; allowed: comparisons, arithmetic, abs, BETWEEN, IN, IS NULL, AND, OR, NOT"
+        )
+        raise ConfigError(msg)
 
 
 def _pair(value: object, argument: str, kind: type[T]) -> tuple[T, T]:
@@ -106,23 +163,9 @@ def _pair(value: object, argument: str, kind: type[T]) -> tuple[T, T]:
     raise ConfigError(msg)
 
 
-def _position(schema: pa.Schema, name: str, side: Side, argument: str) -> int:
-    found = schema.get_field_index(name)
-    if found >= 0:
-        return int(found)
-    alike = [n for n in schema.names if n.lower() == name.lower()]
-    if alike:
-        return int(schema.get_field_index(alike[0]))
-    close = get_close_matches(name, schema.names, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    msg = (
-        f"{argument}: the {_NAMES[side]} stream has no column {name!r}{hint}; "
-        f"allowed: {', '.join(schema.names)}"
-    )
-    raise DataError(msg)
-
-
 def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema]) -> list[tuple[int, int]]:
+    if on is None:
+        return []
     entries = list(on) if isinstance(on, list) else [on]
     if not entries:
         msg = "on: got no column; allowed: one or more column names"
@@ -130,7 +173,7 @@ def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema]) -> list[tuple[int, int]]
     keys = []
     for entry in entries:
         names = _pair(entry, "on", str)
-        left, right = (_position(schemas[s], names[s], s, "on") for s in SIDES)
+        left, right = (position_of(schemas[s], names[s], s, "on") for s in SIDES)
         _check_key(schemas[0].field(left), schemas[1].field(right))
         keys.append((left, right))
     return keys
@@ -140,77 +183,81 @@ def _check_key(left: pa.Field, right: pa.Field) -> None:
     integers = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     if left.type != right.type and not integers:
         msg = (
-            f"on: {left.name!r} is {_kind(left.type)} on the left and {right.name!r} is "
-            f"{_kind(right.type)} on the right; allowed: equal types (cast one of them)"
+            f"on: {left.name!r} is {kind_name(left.type)} on the left and {right.name!r} is "
+            f"{kind_name(right.type)} on the right; allowed: equal types (cast one of them)"
         )
         raise DataError(msg)
     for field in (left, right):
         if not can_be_key(field.type):
             msg = (
-                f"on: {field.name!r} has type {_kind(field.type)}; allowed: any type that can be "
-                "compared for equality (maps cannot)"
+                f"on: {field.name!r} has type {kind_name(field.type)}; allowed: any type that can "
+                "be compared for equality (maps cannot)"
             )
             raise DataError(msg)
 
 
-def _windows(window: Both[Duration]) -> tuple[int, int]:
+def _windows(
+    window: Both[Window], how: How, direction: Direction
+) -> tuple[tuple[int, int | None], tuple[int, int | None]]:
+    """(microseconds, rows) of each side."""
     values = window if isinstance(window, tuple) else (window, window)
     if len(values) != 2:
-        msg = f"window: got {window!r}; allowed: one duration or a pair (left, right)"
+        msg = f"window: got {window!r}; allowed: one window or a pair (left, right)"
         raise ConfigError(msg)
-    lengths = parse_duration(values[0], "window"), parse_duration(values[1], "window")
-    for value, length in zip(values, lengths, strict=True):
-        if length <= 0:
-            msg = f"window: got {value!r}; allowed: a positive duration"
+    left, right = (_window(value, how) for value in values)
+    if left == right == (0, None):
+        msg = f"window: got {window!r}; allowed: a positive duration for at least one side"
+        raise ConfigError(msg)
+    if how == "asof" and direction == "backward":
+        left = (0, None)  # the right tuple is never the later one
+    return left, right
+
+
+def _window(value: Window, how: How) -> tuple[int, int | None]:
+    if isinstance(value, Rows):
+        if how == "asof":
+            msg = f"window: got rows({value.n}) with how='asof'; allowed: a duration"
             raise ConfigError(msg)
-    return lengths
+        return 0, value.n
+    return (0 if value is None else _not_negative(value, "window")), None
+
+
+def _not_negative(value: Duration, argument: str) -> int:
+    length = parse_duration(value, argument)
+    if length < 0:
+        msg = f"{argument}: got {value!r}; allowed: zero or a positive duration"
+        raise ConfigError(msg)
+    return length
+
+
+def _positive(value: Duration, argument: str) -> int:
+    length = parse_duration(value, argument)
+    if length <= 0:
+        msg = f"{argument}: got {value!r}; allowed: a positive duration"
+        raise ConfigError(msg)
+    return length
+
+
+def _times(time: Both[str], schemas: tuple[pa.Schema, pa.Schema]) -> tuple[int, int]:
+    names = _pair(time, "time", str)
+    left, right = (_time_position(schemas[s], names[s], s) for s in SIDES)
+    kinds = schemas[0].types[left], schemas[1].types[right]
+    if kinds[0] != kinds[1]:
+        msg = (
+            f"time: got {names[0]!r} of type {kind_name(kinds[0])} and {names[1]!r} of type "
+            f"{kind_name(kinds[1])}; allowed: the same type on both sides (cast one of them)"
+        )
+        raise DataError(msg)
+    return left, right
 
 
 def _time_position(schema: pa.Schema, name: str, side: Side) -> int:
-    position = _position(schema, name, side, "time")
+    position = position_of(schema, name, side, "time")
     if not pa.types.is_timestamp(schema.types[position]):
+        kind = kind_name(schema.types[position])
         msg = (
-            f"time: {_NAMES[side]} column {name!r} has type {_kind(schema.types[position])}; "
+            f"time: {SIDE_NAMES[side]} column {name!r} has type {kind}; "
             "allowed: timestamp or timestamp_ntz"
         )
         raise DataError(msg)
     return position
-
-
-def _kind(data_type: pa.DataType) -> str:
-    if pa.types.is_timestamp(data_type):
-        return "timestamp" if data_type.tz else "timestamp_ntz"
-    return str(data_type)
-
-
-def _output(left: Stream, right: Stream, suffixes: tuple[str, str]) -> tuple[OutputColumn, ...]:
-    """Key columns first, one each where both sides call them the same; then left, then right."""
-    both = _pair(suffixes, "suffixes", str)
-    streams = left, right
-    shared = {
-        (a, b)
-        for a, b in zip(left.key, right.key, strict=True)
-        if left.schema.names[a].lower() == right.schema.names[b].lower()
-    }
-    merged = {a for a, _ in shared}, {b for _, b in shared}
-    rest = [[i for i in range(len(streams[s].schema)) if i not in merged[s]] for s in SIDES]
-    used = [{streams[s].schema.names[i].lower() for i in rest[s]} for s in SIDES]
-    clash = used[0] & used[1]
-    columns = [_column(left, 0, a) for a in dict.fromkeys(left.key) if a in merged[0]]
-    for s in SIDES:
-        for i in rest[s]:
-            name = streams[s].schema.names[i]
-            columns.append(_column(streams[s], s, i, both[s] if name.lower() in clash else ""))
-    twice = [name for name, n in Counter(c.name.lower() for c in columns).items() if n > 1]
-    if twice:
-        msg = (
-            f"suffixes: with {suffixes!r} the result has column {twice[0]!r} twice; "
-            "allowed: suffixes that keep all names apart"
-        )
-        raise ConfigError(msg)
-    return tuple(columns)
-
-
-def _column(stream: Stream, side: Side, position: int, suffix: str = "") -> OutputColumn:
-    field = stream.schema.field(position)
-    return OutputColumn(side, position, field.name + suffix, field.type)

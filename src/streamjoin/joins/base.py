@@ -1,24 +1,61 @@
-"""What every join shares: pairs of positions, and a place to keep basic windows."""
+"""What every join shares: what comes in, what goes out, and a place to keep basic windows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from streamjoin._typing import Positions, Side
 from streamjoin.core.batch import Batch
+from streamjoin.core.order import Order
 from streamjoin.core.window import BasicWindow
 
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One column of the result: where it comes from and what it is called."""
+    """One column of the result: where it comes from and what it is called.
+
+    `other` is the position on the other side of a key column that both have: where a row has no
+    partner on `side`, the value comes from there.
+    """
 
     side: Side
     position: int
     name: str
     type: pa.DataType
+    other: int | None = None
+
+    def position_on(self, side: Side) -> int | None:
+        """Where a row of a side has this column, if it does."""
+        return self.position if side == self.side else self.other
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What one side brings in one batch.
+
+    Parameters
+    ----------
+    batch
+        Rows in the total order.
+    loose
+        Rows without a key or a time, where they are answered nevertheless.
+    latest
+        The largest event time of the side in the whole batch, in all shards.
+    nulls
+        How many rows had no key or no time.
+    order
+        Place of the rows among those of all shards, where the window counts tuples.
+    """
+
+    batch: Batch
+    loose: pa.RecordBatch | None = None
+    latest: int | None = None
+    nulls: int = 0
+    order: Order | None = None
 
 
 @dataclass(frozen=True)
@@ -31,14 +68,57 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.positions[0])
 
+    def fetch(self, side: Side, position: int) -> pa.Array:
+        """One column of the rows of one side."""
+        return self.batches[side].rows.column(position).take(pa.array(self.positions[side]))
+
+    def where(self, holds: NDArray[np.bool_]) -> "Pairs":
+        """The pairs for which something holds."""
+        if holds.all():
+            return self
+        left, right = self.positions
+        return Pairs(self.batches, (left[holds], right[holds]))
+
     def take(self, columns: Sequence[OutputColumn]) -> list[pa.Array]:
         """Build the rows, a column at a time."""
         at = [pa.array(positions) for positions in self.positions]
-        return [self.batches[c.side].rows.column(c.position).take(at[c.side]) for c in columns]
+        taken = [self.batches[c.side].rows.column(c.position).take(at[c.side]) for c in columns]
+        return [_typed(array, c.type) for array, c in zip(taken, columns, strict=True)]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Rows of one side that come out without a partner."""
+
+    side: Side
+    rows: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def take(self, columns: Sequence[OutputColumn]) -> list[pa.Array]:
+        """Build the rows, null where the other side would be."""
+        taken = []
+        for column in columns:
+            position = column.position_on(self.side)
+            missing = position is None
+            array = pa.nulls(len(self), column.type) if missing else self.rows.column(position)
+            taken.append(_typed(array, column.type))
+        return taken
+
+
+Emitted = Pairs | Alone
+
+
+def _typed(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array if array.type == kind else array.cast(kind)
+
+
+BlobKey = tuple[int, int, int]
 
 
 class WindowStore(Protocol):
-    """Keeps the bytes of basic windows under their directory entries."""
+    """Keeps the bytes of basic windows under their directory entries, and small blobs by name."""
 
     def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
@@ -48,6 +128,15 @@ class WindowStore(Protocol):
 
     def remove(self, side: Side, window: BasicWindow) -> None:
         """Forget a basic window."""
+
+    def put_blob(self, key: BlobKey, blob: bytes) -> None:
+        """Keep or replace a small blob."""
+
+    def get_blob(self, key: BlobKey) -> bytes | None:
+        """A small blob, or None."""
+
+    def remove_blob(self, key: BlobKey) -> None:
+        """Forget a small blob; there may be none."""
 
 
 class MemoryStore:
@@ -62,19 +151,32 @@ class MemoryStore:
     """
 
     def __init__(self) -> None:
-        self._blobs: dict[tuple[Side, int, int], pa.Buffer] = {}
+        self._windows: dict[BlobKey, pa.Buffer] = {}
+        self._blobs: dict[BlobKey, bytes] = {}
 
     def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
-        self._blobs[side, window.slice, window.sequence] = blob
+        self._windows[side, window.slice, window.sequence] = blob
 
     def get(self, side: Side, window: BasicWindow) -> pa.Buffer:
         """Bytes of a basic window that was put."""
-        return self._blobs[side, window.slice, window.sequence]
+        return self._windows[side, window.slice, window.sequence]
 
     def remove(self, side: Side, window: BasicWindow) -> None:
         """Forget a basic window."""
-        del self._blobs[side, window.slice, window.sequence]
+        del self._windows[side, window.slice, window.sequence]
+
+    def put_blob(self, key: BlobKey, blob: bytes) -> None:
+        """Keep or replace a small blob."""
+        self._blobs[key] = blob
+
+    def get_blob(self, key: BlobKey) -> bytes | None:
+        """A small blob, or None."""
+        return self._blobs.get(key)
+
+    def remove_blob(self, key: BlobKey) -> None:
+        """Forget a small blob; there may be none."""
+        self._blobs.pop(key, None)
 
     def __len__(self) -> int:
-        return len(self._blobs)
+        return len(self._windows) + len(self._blobs)

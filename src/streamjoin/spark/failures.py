@@ -1,5 +1,6 @@
 """Spark's errors, condensed to the sentence that a user can act on."""
 
+import logging
 import re
 
 from streamjoin import errors
@@ -8,7 +9,7 @@ PREFIXES = (
     r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ",
     r"(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ",  # a Java class name
     r"Job aborted due to stage failure: Task .*? failed \d+ times?, most recent failure: .*?: ",
-    r"SQLSTATE: \w+[.;]?$",
+    r"SQLSTATE: \w+.*$",  # where in the SQL text may follow
 )
 
 
@@ -24,7 +25,12 @@ def root_cause(error: BaseException) -> str:
     'ValueError'
     """
     text = str(error).strip()
-    line = _last_python_error(text) or _last_java_cause(text) or text.partition("\n")[0]
+    line = (
+        _last_python_error(text)
+        or _mistake(text)
+        or _last_java_cause(text)
+        or text.partition("\n")[0]
+    )
     for prefix in PREFIXES:
         line = re.sub(prefix, "", line).strip()
     return line or type(error).__name__
@@ -47,6 +53,31 @@ def _last_python_error(text: str) -> str | None:
     return message if ours is not None and message else line
 
 
+def _mistake(text: str) -> str | None:
+    r"""Spark's own sentence about a query that is wrong, which says more than what it met inside.
+
+    Examples
+    --------
+    >>> _mistake("An error occurred.\n: org.x.Foo: [NO_SOURCE] No source: x. SQLSTATE: 42K02\n")
+    '[NO_SOURCE] No source: x. SQLSTATE: 42K02'
+    """
+    found = re.search(r"\[[A-Z0-9_.]+\] [^\n]* SQLSTATE: 42\w*", text)
+    return found[0] if found else None
+
+
 def _last_java_cause(text: str) -> str | None:
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     return causes[-1] if causes else None
+
+
+def hush() -> None:
+    """Keep PySpark from logging the Java stack of each mistake in a query; the error says enough.
+
+    Examples
+    --------
+    >>> hush()
+    """
+    from pyspark.logger import PySparkLogger
+
+    for context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(context).setLevel(logging.CRITICAL)

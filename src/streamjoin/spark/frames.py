@@ -5,18 +5,22 @@ import uuid
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
 from streamjoin._typing import SIDES
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.arguments import Both, On, resolve
+from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.labels import shard_labels
+from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
-from streamjoin.spark.processor import WindowJoinProcessor
+from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
+from streamjoin.spark.processor import ShardJoin, WindowJoinProcessor
 from streamjoin.spark.requirements import prepare
+from streamjoin.spark.routing import ByKey, Routing, grid_for
 from streamjoin.spark.rows import OutputForm
 
 
@@ -24,39 +28,66 @@ def join(
     left: DataFrame,
     right: DataFrame,
     *,
-    on: On,
+    on: On = None,
+    where: str | None = None,
+    how: str = "inner",
+    direction: str = "backward",
     time: Both[str],
-    window: Both[Duration],
+    window: Both[Window],
     lateness: Duration = "0 seconds",
+    idle_timeout: Duration | None = None,
+    late_rows: str | None = None,
     suffixes: tuple[str, str] = ("_left", "_right"),
     shards: int | None = None,
+    rates: tuple[float, float] | None = None,
     name: str = "streamjoin",
 ) -> DataFrame:
-    """Join two streams on equal keys within time windows, exactly.
+    """Join two streams within windows, exactly.
 
-    Rows a of `left` and b of `right` join iff their keys are equal and
+    Rows a of `left` and b of `right` match iff their keys are equal, `where` is true and
     ``-window_left <= a.time - b.time <= window_right``. In every argument a tuple means
     (left, right) and a list means several.
 
     Parameters
     ----------
     left, right
-        Streaming DataFrames.
+        Streaming DataFrames; or two batch DataFrames, which give the rows that streams of the same
+        rows would.
     on
         Key columns: a name, a pair of names (left, right), or a list of such. Any type that can be
-        compared for equality; a null key matches nothing.
+        compared for equality; a null key matches nothing. None: see `where`.
+    where
+        What else a pair must fulfil, as SQL over ``left.x`` and ``right.y``:
+        ``"abs(left.x - right.x) <= 5 AND left.volume < right.volume"``. Equalities become keys and
+        a band is indexed. With no equality at all the shards form a grid. Comparisons, arithmetic,
+        abs, BETWEEN, IN, IS NULL, AND, OR, NOT work with every `how`; other SQL with inner joins.
+    how
+        ``inner``, ``left``, ``right``, ``full``, ``semi``, ``anti`` (both of the left side) or
+        ``asof`` (every left row once, with the nearest right row of its key). Rows without a
+        partner come as soon as the watermark has passed their window.
+    direction
+        Of an as-of join: ``backward`` (the nearest right row that is not later) or ``nearest``.
     time
         Event-time column: timestamp or timestamp_ntz.
     window
-        How long a tuple is remembered, such as ``"10 minutes"``.
+        How long a tuple is remembered, such as ``"10 minutes"``; or how many of a stream are,
+        ``sj.rows(5000)``; or None for a side that only probes.
     lateness
         How far a row may be behind the newest row of its stream. Later rows may be left out; they
         are counted as ``late_left`` and ``late_right``.
+    idle_timeout
+        After so long (by the clock) without a row, a side no longer holds the watermark. Rows that
+        this makes late are counted as ``idle_late_left`` and ``idle_late_right``.
+    late_rows
+        Folder for late rows: Parquet files in ``left`` and ``right`` below it, with a column
+        ``late_by`` in microseconds.
     suffixes
         Added to names that both sides have. Key columns of the same name come out once.
     shards
-        Into how many independent parts the keys are split; by default one per core, and at most
+        Into how many independent parts the work is split; by default one per core, and at most
         ``spark.sql.shuffle.partitions``.
+    rates
+        How many rows the two streams bring, relative to each other; decides the shape of the grid.
     name
         Name of the join's counters in the query's ``observedMetrics``; give each join of a query
         its own.
@@ -64,7 +95,8 @@ def join(
     Returns
     -------
     DataFrame
-        A streaming DataFrame: key columns first, then the rest of left, then of right.
+        Key columns first, then the rest of left, then of right; of semi and anti joins the left
+        columns.
 
     Examples
     --------
@@ -74,7 +106,7 @@ def join(
     >>> calls = ticks.selectExpr("value % 9 AS person", "timestamp AS called_at")
     >>> trades = ticks.selectExpr("value % 9 AS person", "timestamp AS traded_at", "value AS price")
     >>> out = sj.join(calls, trades, on="person", time=("called_at", "traded_at"),
-    ...               window=("10 minutes", "2 minutes"), lateness="30 seconds")
+    ...               window=("10 minutes", "2 minutes"), lateness="30 seconds", how="left")
     >>> out.columns
     ['person', 'called_at', 'traded_at', 'price']
 
@@ -83,45 +115,106 @@ def join(
     Kang, Naughton, Viglas 2003, section 1 (the moving window join); Gedik et al. 2005, section 3.
     """
     _refuse_other_frames(left, right)
-    settings = resolve(
+    resolved = resolve(
         (_arrow_schema(left, "left"), _arrow_schema(right, "right")),
-        on=on, time=time, window=window, lateness=lateness, suffixes=suffixes,
+        on=on, where=where, how=how, direction=direction, time=time, window=window,
+        lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes,
     )  # fmt: skip
+    settings = resolved.join
     _refuse_collations(settings, left, right)
-    if not isinstance(name, str) or not name:
-        msg = f"name: got {name!r}; allowed: a non-empty string"
-        raise ConfigError(msg)
+    _check_name(name, left, right)
+    late = None if late_rows is None else LateSink.at(late_rows, settings.streams)
     spark = left.sparkSession
     n_partitions = prepare(spark)
     n_shards = _shards(shards, n_partitions, spark.sparkContext.defaultParallelism)
-    labels = tuple(shard_labels(n_shards, n_partitions))
+    routing = _routing(settings, n_shards, _rates(rates))
+    join_id = uuid.uuid4().hex
+    plan = JoinPlan(
+        name, resolved, routing, n_partitions, left.isStreaming, late.folder if late else None
+    )
+    remember(join_id, plan)
+    labels = tuple(shard_labels(routing.n_shards, n_partitions))
+    shard = ShardJoin(
+        join=settings,
+        routing=routing,
+        labels=labels,
+        form=OutputForm(settings.output, _output_types(settings, left, right), COUNTERS + join_id),
+        agreed={
+            **settings.describe(),
+            "shards": f"{routing.describe()} over {n_partitions} partitions",
+        },
+        join_id=join_id,
+        late=late,
+    )
+    result = shard.form.finish(_emitted(left, right, shard), name)
+    return result if resolved.rest is None else _filtered(result, resolved)
+
+
+def _emitted(left: DataFrame, right: DataFrame, shard: ShardJoin) -> DataFrame:
     packed = [
-        frame.mapInArrow(Packer(settings.streams[side], side, labels), PACKED_DDL)
+        frame.mapInArrow(Packer(shard.join, side, shard.labels, shard.routing), PACKED_DDL)
         for side, frame in zip(SIDES, (left, right), strict=True)
     ]
-    form = OutputForm(settings.output, _output_types(settings, left, right))
-    agreed = {**settings.describe(), "shards": f"{n_shards} over {n_partitions} partitions"}
-    processor = WindowJoinProcessor(settings, form, agreed, uuid.uuid4().hex)
-    emitted = (
-        packed[0]
-        .unionAll(packed[1])
-        .groupBy("shard")
-        .transformWithStateInPandas(processor, form.schema, "Append", "None")
-    )
-    return form.finish(emitted, name)
+    groups = packed[0].unionAll(packed[1]).groupBy("shard")
+    if not left.isStreaming:
+        return groups.applyInArrow(shard.bounded, shard.form.schema)
+    processor = WindowJoinProcessor(shard)
+    return groups.transformWithStateInPandas(processor, shard.form.schema, "Append", "None")
+
+
+def _filtered(result: DataFrame, resolved: Resolved) -> DataFrame:
+    """Let Spark evaluate a predicate of any SQL, over structs that are called left and right."""
+    structs = []
+    for side, stream in zip(SIDES, resolved.join.streams, strict=True):
+        fields = [
+            F.col(f"`{column.name}`").alias(stream.schema.names[position])
+            for column in resolved.join.output
+            if (position := column.position_on(side)) is not None
+        ]
+        structs.append(F.struct(*fields).alias(("left", "right")[side]))
+    clash = {"left", "right"} & {name.lower() for name in result.columns}
+    if clash:
+        msg = f"where: the result has a column {min(clash)!r}; allowed: other names (rename it)"
+        raise ConfigError(msg)
+    names = [F.col(f"`{name}`") for name in result.columns]
+    return result.select(*names, *structs).filter(resolved.rest or "true").select(*names)
+
+
+def _check_name(name: object, left: DataFrame, right: DataFrame) -> None:
+    if not isinstance(name, str) or not name:
+        msg = f"name: got {name!r}; allowed: a non-empty string"
+        raise ConfigError(msg)
+    if any(plan.name == name for frame in (left, right) for plan in plans_of(frame)):
+        msg = f"name: {name!r} is the name of a join before this one; allowed: another name"
+        raise ConfigError(msg)
+
+
+def _rates(rates: object) -> tuple[float, float]:
+    if rates is None:
+        return 1.0, 1.0
+    numbers = isinstance(rates, tuple | list) and len(rates) == 2
+    if numbers and all(isinstance(r, int | float) and 0 < r < float("inf") for r in rates):  # type: ignore[attr-defined]
+        return float(rates[0]), float(rates[1])  # type: ignore[index]
+    msg = f"rates: got {rates!r}; allowed: a pair (left, right) of positive numbers"
+    raise ConfigError(msg)
+
+
+def _routing(join: WindowJoin, n_shards: int, rates: tuple[float, float]) -> Routing:
+    return ByKey(n_shards) if join.left.key else grid_for(n_shards, join.how, rates)
 
 
 def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
     for argument, frame in (("left", left), ("right", right)):
         if not isinstance(frame, DataFrame):
-            msg = f"{argument}: got {type(frame).__name__}; allowed: a streaming DataFrame"
+            msg = f"{argument}: got {type(frame).__name__}; allowed: a DataFrame"
             raise ConfigError(msg)
         if type(frame).__module__.startswith("pyspark.sql.connect"):
             msg = f"{argument}: got a Spark Connect DataFrame; allowed: one of a classic session"
             raise ConfigError(msg)
-        if not frame.isStreaming:
-            msg = f"{argument}: got a batch DataFrame; allowed: a streaming one (spark.readStream)"
-            raise ConfigError(msg)
+    if left.isStreaming != right.isStreaming:
+        batch = "right" if left.isStreaming else "left"
+        msg = f"{batch}: got a batch DataFrame with a streaming one; allowed: both of one kind"
+        raise ConfigError(msg)
 
 
 def _refuse_collations(settings: WindowJoin, left: DataFrame, right: DataFrame) -> None:
@@ -161,7 +254,14 @@ def _arrow_field(field: StructField, argument: str) -> pa.Field:
 
 def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tuple[DataType, ...]:
     fields = left.schema.fields, right.schema.fields
-    return tuple(fields[c.side][c.position].dataType for c in settings.output)
+    kinds = []
+    for column in settings.output:
+        kind = fields[column.side][column.position].dataType
+        if column.type != settings.streams[column.side].schema.types[column.position]:
+            assert column.other is not None
+            kind = fields[1 - column.side][column.other].dataType
+        kinds.append(kind)
+    return tuple(kinds)
 
 
 def _shards(asked: int | None, n_partitions: int, n_cores: int) -> int:

@@ -6,6 +6,7 @@ carries the largest event time that the task saw, so that every shard knows the 
 batch, whichever keys fell to it.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from streamjoin._typing import Side
-from streamjoin.core.batch import Batch, arrange
-from streamjoin.core.kernels.equi import split_by_shard
-from streamjoin.core.stream import Stream
+from streamjoin.core.batch import Arranged, Batch, arrange
+from streamjoin.joins.window_join import WindowJoin
+from streamjoin.spark.routing import Routing, Split
 from streamjoin.spark.worker import settle
 
 CHUNK_BYTES: Final = 4 << 20
@@ -32,7 +33,8 @@ NEVER: Final = -(2**63)
 """Stands for no time: with a null among them pandas would turn the times into floats."""
 
 PACKED_DDL: Final = (
-    "shard long, side int, part int, chunk int, latest long, nulls long, blob binary"
+    "shard long, side int, part int, chunk int, latest long, nulls long, clock long, "
+    "blob binary, loose binary, order binary"
 )
 _PACKED: Final = pa.schema(
     [
@@ -42,7 +44,10 @@ _PACKED: Final = pa.schema(
         ("chunk", pa.int32()),
         ("latest", pa.int64()),
         ("nulls", pa.int64()),
+        ("clock", pa.int64()),
         ("blob", pa.binary()),
+        ("loose", pa.binary()),
+        ("order", pa.binary()),
     ]
 )
 Batches = Iterable[pa.RecordBatch]
@@ -50,11 +55,18 @@ Batches = Iterable[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class Packer:
-    """Packs one side's rows; given to ``mapInArrow``."""
+    """Packs one side's rows; given to ``mapInArrow``.
 
-    stream: Stream
+    Each packed row holds what one map task has for one shard in one chunk: `blob` the rows,
+    `loose` those that can match nothing but are answered, `order` the times of all rows and which
+    of them are the shard's. `clock` is the task's, `latest` the largest event time of the chunk;
+    `nulls` are counted by the first shard.
+    """
+
+    join: WindowJoin
     side: Side
     labels: tuple[int, ...]
+    routing: Routing
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Blobs of one map task, in the order of its rows."""
@@ -65,21 +77,42 @@ class Packer:
         settle()
 
     def _pack(self, rows: pa.RecordBatch, part: int, chunk: int) -> pa.RecordBatch:
-        stored, n_null, latest = arrange(rows, self.stream)
-        batch = Batch(stored, self.stream)
+        stream = self.join.streams[self.side]
+        arranged = arrange(rows, stream)
+        latest = NEVER if arranged.latest is None else arranged.latest
         n = len(self.labels)
-        order, begin = split_by_shard(batch.keys, n)
-        blobs = _serialize(stored.take(pa.array(order)), begin)
+        split = self.routing.split(Batch(arranged.rows, stream), self.side)
+        blobs = _serialize(arranged.rows.take(pa.array(split.positions)), split.begin)
+        fragments = [self.routing.fragment(shard, self.side) for shard in range(n)]
         columns = [
             pa.array(self.labels, pa.int64()),
             pa.array([self.side] * n, pa.int32()),
             pa.array([part] * n, pa.int32()),
             pa.array([chunk] * n, pa.int32()),
-            pa.array([NEVER if latest is None else latest] * n, pa.int64()),
-            pa.array([n_null] + [0] * (n - 1), pa.int64()),  # counted by one shard
-            blobs,
+            pa.array([latest] * n, pa.int64()),
+            pa.array([arranged.loose.num_rows] + [0] * (n - 1), pa.int64()),
+            pa.array([time.time_ns() // 1000] * n, pa.int64()),
+            blobs if fragments == list(range(n)) else blobs.take(pa.array(fragments)),
+            self._loose(arranged, chunk),
+            self._orders(arranged, split, fragments),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+
+    def _loose(self, arranged: Arranged, chunk: int) -> pa.Array:
+        blobs: list[bytes | None] = [None] * len(self.labels)
+        if self.join.keeps(self.side) and arranged.loose.num_rows:
+            blobs[chunk % len(blobs)] = arranged.loose.serialize().to_pybytes()
+        return pa.array(blobs, pa.binary())
+
+    def _orders(self, arranged: Arranged, split: Split, fragments: list[int]) -> pa.Array:
+        if self.join.streams[self.side].window_rows is None:
+            return pa.nulls(len(fragments), pa.binary())
+        blobs = []
+        for fragment in fragments:
+            mine = np.zeros(arranged.rows.num_rows, np.bool_)
+            mine[split.positions[split.begin[fragment] : split.begin[fragment + 1]]] = True
+            blobs.append(arranged.order(mine).to_bytes())
+        return pa.array(blobs, pa.binary())
 
 
 def _gather(batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,31 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
+def session_beside(conf: Mapping[str, str]) -> "SparkSession | None":
+    """A new session in the Spark that runs in this process, or None if none does.
+
+    Settings of the user's own session stay as they are; those of `conf` that a running Spark can
+    still take are made in the new one.
+
+    Examples
+    --------
+    >>> spark = getfixture("spark")
+    >>> beside = session_beside({"spark.sql.shuffle.partitions": "7", "spark.driver.memory": "9g"})
+    >>> [s.conf.get("spark.sql.shuffle.partitions") for s in (spark, beside)]
+    ['2', '7']
+    """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is None:
+        return None
+    session = active.newSession()
+    for key, value in conf.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
 @dataclass(frozen=True)
 class Source:
     """A stream to read, in the words of ``spark.readStream``.
@@ -83,9 +108,13 @@ class Pipeline:
     checkpoint: str
     trigger: str | None = None
 
+    def joined(self, spark: "SparkSession") -> "DataFrame":
+        """The join's result as a streaming DataFrame that is not running."""
+        return join(self.left.open(spark), self.right.open(spark), **self.join)
+
     def start(self, spark: "SparkSession") -> "StreamingQuery":
         """Start the query; the caller watches and stops it."""
-        joined = join(self.left.open(spark), self.right.open(spark), **self.join)
+        joined = self.joined(spark)
         writer = joined.writeStream.format(self.sink.format).options(**self.sink.options)
         writer = writer.outputMode("append").option("checkpointLocation", self.checkpoint)
         if self.trigger is None:

@@ -8,9 +8,7 @@ adds them up with ``observe`` and takes that row out.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -27,8 +25,6 @@ from streamjoin.joins.base import OutputColumn
 from streamjoin.metrics import METRIC_NAMES
 from streamjoin.spark.pack import unpacker
 
-COUNTERS: Final = "_counters"
-
 
 @dataclass(frozen=True)
 class OutputForm:
@@ -40,10 +36,13 @@ class OutputForm:
         The result's columns.
     types
         Their Spark types.
+    counters
+        Name of the column for the counters.
     """
 
     columns: tuple[OutputColumn, ...]
     types: tuple[DataType, ...]
+    counters: str
 
     @property
     def flat(self) -> bool:
@@ -63,27 +62,28 @@ class OutputForm:
             fields = [StructField(f"c{i}", kind) for i, kind in enumerate(kinds)]
         else:
             fields = [StructField("blob", BinaryType())]
-        return StructType([*fields, StructField(COUNTERS, StringType())])
+        return StructType([*fields, StructField(self.counters, StringType())])
 
-    def frame(self, columns: list[pa.Array]) -> pd.DataFrame:
+    def table(self, columns: list[pa.Array]) -> pa.Table:
         """Result rows as the operator emits them."""
         if self.flat:
             arrays = [c.view(pa.int64()) if _is_instant(c.type) else c for c in columns]
-            return _frame([*arrays, pa.nulls(len(columns[0]), pa.string())], self.schema.names)
+            return pa.table([*arrays, pa.nulls(len(columns[0]), pa.string())], self.schema.names)
         rows = pa.RecordBatch.from_arrays(columns, schema=self.arrow)
         blob = pa.array([rows.serialize().to_pybytes()], pa.binary())
-        return _frame([blob, pa.nulls(1, pa.string())], self.schema.names)
+        return pa.table([blob, pa.nulls(1, pa.string())], self.schema.names)
 
-    def counters_frame(self, counters: str) -> pd.DataFrame:
+    def counters_table(self, counters: str) -> pa.Table:
         """The row that carries the counters."""
         kinds = [pa.int64() if _is_instant(c.type) else c.type for c in self.columns]
         nothing = [pa.nulls(1, kind) for kind in (kinds if self.flat else [pa.binary()])]
-        return _frame([*nothing, pa.array([counters])], self.schema.names)
+        return pa.table([*nothing, pa.array([counters])], self.schema.names)
 
     def finish(self, emitted: DataFrame, name: str) -> DataFrame:
         """Observe the counters under a name and give the rows their names and types."""
-        sums = [_total(metric).alias(metric) for metric in METRIC_NAMES]
-        rows = emitted.observe(name, *sums).filter(F.col(COUNTERS).isNull())
+        found = F.collect_list(self.counters)
+        sums = [_total(metric, found).alias(metric) for metric in METRIC_NAMES]
+        rows = emitted.observe(name, *sums).filter(F.col(self.counters).isNull())
         if not self.flat:
             fields = [StructField(f"c{i}", t) for i, (_, t) in enumerate(self._typed())]
             rows = rows.select("blob").mapInArrow(unpacker(self.arrow), StructType(fields))
@@ -99,27 +99,24 @@ class OutputForm:
         return list(zip(self.columns, self.types, strict=True))
 
 
-def _total(metric: str) -> Column:
-    """Sum of one counter over the rows that carry counters; null in a batch without any input.
+def _total(metric: str, found: Column) -> Column:
+    """One counter over the rows that carry counters; null in a batch without any input.
+
+    Counters are added up over shards, but of `busiest` the largest counts.
 
     Collecting skips the nulls of all other rows quickly; parsing is left to the end, so a result
     row costs a third of what it would with a sum over parsed columns.
     """
-    found = F.collect_list(COUNTERS)
     path = f"$.{metric}"
     none, zero = F.lit(None).cast("long"), F.lit(0).cast("long")
-    return F.aggregate(
-        found,
-        none,
-        lambda n, row: F.coalesce(n, zero) + F.get_json_object(row, path).cast("long"),
-    )
+
+    def add(n: Column, row: Column) -> Column:
+        one = F.get_json_object(row, path).cast("long")
+        return F.greatest(n, one) if metric == "busiest" else F.coalesce(n, zero) + one
+
+    return F.aggregate(found, none, add)
 
 
 def _is_instant(data_type: pa.DataType) -> bool:
     """Timestamps with a zone: PySpark would convert them through pandas, so they go as numbers."""
     return bool(pa.types.is_timestamp(data_type) and data_type.tz is not None)
-
-
-def _frame(arrays: list[pa.Array], names: list[str]) -> pd.DataFrame:
-    frame: pd.DataFrame = pa.table(arrays, names=names).to_pandas(types_mapper=pd.ArrowDtype)
-    return frame

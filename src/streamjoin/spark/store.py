@@ -10,6 +10,7 @@ and a missing one is only slower.
 import contextlib
 import os
 import tempfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from streamjoin._typing import SIDES, Side
 from streamjoin.core.window import BasicWindow, check
 from streamjoin.errors import StateError
+from streamjoin.joins.base import BlobKey
 
 # Types, not DDL text: PySpark would ask the JVM to parse text in every task.
 STATE_KEY = StructType(
@@ -36,13 +38,13 @@ _DIRECTORY = (-1, 0, 0)
 class MapState(Protocol):
     """The part of Spark's MapState that is used here."""
 
-    def getValue(self, key: tuple[int, int, int]) -> Any:
+    def getValue(self, key: BlobKey) -> Any:
         """Value of a key, or None."""
 
-    def updateValue(self, key: tuple[int, int, int], value: tuple[bytes]) -> None:
+    def updateValue(self, key: BlobKey, value: tuple[bytes]) -> None:
         """Set the value of a key."""
 
-    def removeKey(self, key: tuple[int, int, int]) -> None:
+    def removeKey(self, key: BlobKey) -> None:
         """Forget a key."""
 
 
@@ -91,6 +93,28 @@ class SparkStore:
         if self._folder is not None:
             with contextlib.suppress(OSError):
                 self._path(side, window).unlink()
+
+    def put_blob(self, key: BlobKey, blob: bytes) -> None:
+        """Keep or replace a small blob, with its checksum before it."""
+        self._state.updateValue(key, (zlib.crc32(blob).to_bytes(4, "little") + blob,))
+
+    def get_blob(self, key: BlobKey) -> bytes | None:
+        """A small blob, or None."""
+        found = self._state.getValue(key)
+        if found is None:
+            return None
+        checksum, blob = bytes(found[0][:4]), bytes(found[0][4:])
+        if zlib.crc32(blob).to_bytes(4, "little") != checksum:
+            msg = (
+                f"stored blob {key} is damaged: its checksum differs; restore the checkpoint from a"
+                " copy or start with a new one"
+            )
+            raise StateError(msg)
+        return blob
+
+    def remove_blob(self, key: BlobKey) -> None:
+        """Forget a small blob; there may be none."""
+        self._state.removeKey(key)
 
     def read_directory(self) -> bytes | None:
         """The directory as it was committed, or None before the first batch."""

@@ -30,8 +30,12 @@ class BatchProgress:
         How long it took.
     rows_in, rows_out
         Input rows and result rows.
+    alone
+        Result rows without a partner.
     late, null
         Rows that came too late, and rows with a null key or time: neither is joined.
+    idle_late
+        Those of the late rows that only an idle time-out made late.
     state_rows, state_bytes
         What the join holds after the batch; None if the batch did not say.
     """
@@ -41,8 +45,10 @@ class BatchProgress:
     seconds: float
     rows_in: int
     rows_out: int
+    alone: int = 0
     late: int = 0
     null: int = 0
+    idle_late: int = 0
     state_rows: int | None = None
     state_bytes: int | None = None
 
@@ -55,7 +61,7 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
     >>> progress = read_progress({
     ...     "batchId": 3, "timestamp": "2026-01-01T00:00:00.000Z", "numInputRows": 10,
     ...     "durationMs": {"triggerExecution": 250}, "sink": {"numOutputRows": -1},
-    ...     "observedMetrics": {"streamjoin": {"pairs": 4, "late_left": 1, "late_right": None}}})
+    ...     "observedMetrics": {"streamjoin": {"rows_out": 4, "late_left": 1, "late_right": None}}})
     >>> progress.rows_out, progress.late, progress.seconds
     (4, 1, 0.25)
     """
@@ -63,15 +69,17 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
     for name, values in document.get("observedMetrics", {}).items():
         if name.startswith(METRICS):
             counters = values
-    rows_out = counters.get("pairs") or max(document["sink"].get("numOutputRows", 0), 0)
+    rows_out = counters.get("rows_out") or max(document["sink"].get("numOutputRows", 0), 0)
     return BatchProgress(
         batch=document["batchId"],
         started=datetime.fromisoformat(document["timestamp"].replace("Z", "+00:00")).timestamp(),
         seconds=document["durationMs"].get("triggerExecution", 0) / 1000,
         rows_in=document["numInputRows"],
         rows_out=rows_out,
+        alone=_total(counters, "alone"),
         late=_total(counters, "late"),
         null=_total(counters, "null"),
+        idle_late=_total(counters, "idle_late"),
         state_rows=counters.get("state_rows"),
         state_bytes=counters.get("state_bytes"),
     )

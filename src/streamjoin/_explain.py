@@ -1,0 +1,78 @@
+"""`streamjoin.explain`: of a DataFrame or of a pipeline file.
+
+Above all layers, since files belong to the command line and DataFrames to Spark.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamjoin.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from streamjoin.spark.explain import Explanation, Rates
+
+
+def explain(frame: "DataFrame | str | Path", *, rates: "Rates" = None) -> "Explanation":
+    """Say what the joins of a DataFrame or of a pipeline file will do; nothing is started.
+
+    Where each condition is evaluated, who meets whom in time, when rows come out, shards and index,
+    an estimate of the state, and warnings: a cross join, one shard, no lateness, state that a
+    silent input makes grow.
+
+    Parameters
+    ----------
+    frame
+        What `join` returned, or any DataFrame made from it; or the path of a pipeline file.
+    rates
+        Rows per second (left, right), for the estimate of the state. Of a DataFrame with several
+        joins: such pairs by the name of the join. Without them the estimate is for 1,000 rows/s; a
+        file's generated streams say their own.
+
+    Returns
+    -------
+    Explanation
+        Print it, or take its ``to_dict()``.
+
+    Examples
+    --------
+    >>> import streamjoin as sj
+    >>> spark = getfixture("spark")
+    >>> ticks = spark.readStream.format("rate").load().selectExpr("value AS k", "timestamp AS t")
+    >>> out = sj.join(ticks, ticks, on="k", time="t", window="1 minute", how="left",
+    ...               lateness="4 seconds", idle_timeout="5 minutes")
+    >>> sj.explain(out, rates=(50, 20))
+    streamjoin: left join of two streams
+      conditions     left.k = right.k  (key)
+      windows        a left row of time t meets right rows from t - 1 minute to t + 1 minute
+                     rows are remembered for 1 minute
+      comes out      pairs at once
+                     left rows without a partner in the batch whose watermark is past t + 1 minute;
+                     ...
+      index          hash index by key of the rows that arrive; what is remembered is streamed past
+                     it
+      columns        k, t_left, t_right
+      state, about   left 64 KB = 50 rows/s x (1 minute window + 4 seconds lateness + 16 s slice) x
+                     16 B
+                     ...
+                     together 89.6 KB, and more while one input is ahead of the other
+    """
+    if isinstance(frame, str | Path):
+        return _explain_file(frame, rates)
+    from streamjoin.spark.explain import explain_frame
+
+    return explain_frame(frame, rates)
+
+
+def _explain_file(path: str | Path, rates: "Rates") -> "Explanation":
+    if Path(path).suffix != ".toml":
+        msg = f"frame: got {str(path)!r}; allowed: a DataFrame or a pipeline file (*.toml)"
+        raise ConfigError(msg)
+    try:
+        from streamjoin.cli.explain import explain_file
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("streamjoin"):
+            raise
+        raise MissingExtraError.of(extra="cli", module=error.name or "") from None
+    return explain_file(Path(path), rates)

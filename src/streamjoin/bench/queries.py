@@ -1,0 +1,126 @@
+"""What the systems of a benchmark run: one streaming DataFrame each, over the same files.
+
+Every query reads the columns ``ts, k, v`` of both sides and gives the same columns as its rivals.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from streamjoin.spark.frames import join
+from streamjoin.spark.session import STATE_STORE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BAND: Final = 2.5e-6
+"""Half the width of the band join: two partners a row among 400,000 uniform values within 10 s."""
+
+_IN_MEMORY: Final = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+_SCHEMA: Final = "ts timestamp, k long, v double"
+_SPARK_WORDS: Final = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "LEFT SEMI JOIN",
+}
+_PAIR: Final = "a.ts ts_left, a.v v_left, b.ts ts_right, b.v v_right"
+_BUCKETS: Final = 4
+"""Width of Spark's buckets in `BAND`: wider ones hold fewer copies and more pairs to be refused."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to run: a system over the files of a folder, so many files of each side a batch."""
+
+    system: str
+    folder: str
+    files_per_batch: int
+    window_seconds: float
+    how: str = "inner"
+
+
+def _stream(spark: "SparkSession", task: Task, name: str) -> "DataFrame":
+    reader = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", task.files_per_batch)
+    return reader.parquet(str(Path(task.folder) / name))
+
+
+def _streamjoin(spark: "SparkSession", task: Task) -> "DataFrame":
+    return _our_join(spark, task, on="k")
+
+
+def _streamjoin_band(spark: "SparkSession", task: Task) -> "DataFrame":
+    return _our_join(spark, task, where=f"abs(left.v - right.v) <= {BAND!r}")
+
+
+def _our_join(spark: "SparkSession", task: Task, **condition: Any) -> "DataFrame":
+    left, right = (_stream(spark, task, name) for name in "ab")
+    window = timedelta(seconds=task.window_seconds)
+    return join(
+        left, right, how=task.how, time="ts", window=window, lateness="1 second", **condition
+    )
+
+
+def _spark_join(spark: "SparkSession", task: Task) -> "DataFrame":
+    _watermarked_views(spark, task)
+    key = {"right": "b.k", "full": "coalesce(a.k, b.k)"}.get(task.how, "a.k")
+    columns = "a.k, a.ts, a.v" if task.how == "semi" else f"{key} k, {_PAIR}"
+    return spark.sql(
+        f"SELECT {columns} FROM a {_SPARK_WORDS[task.how]} b ON a.k = b.k AND {_within(task)}"
+    )
+
+
+def _spark_in_memory(spark: "SparkSession", task: Task) -> "DataFrame":
+    spark.conf.set(f"{STATE_STORE}providerClass", _IN_MEMORY)
+    spark.conf.set("spark.sql.streaming.join.stateFormatVersion", "2")  # the newest that it has
+    return _spark_join(spark, task)
+
+
+def _spark_band(spark: "SparkSession", task: Task) -> "DataFrame":
+    """The band as an equality of buckets, one side copied into each bucket that it can reach."""
+    _watermarked_views(spark, task)
+    width = _BUCKETS * BAND
+    reach = 1.001 * BAND  # no pair may be lost to rounding; the band itself is checked below
+    bucket = f"CAST(floor((v {{}}) / {width!r}) AS BIGINT)"
+    ends = ", ".join(bucket.format(f"{sign} {reach!r}") for sign in "-+")
+    return spark.sql(
+        f"SELECT a.k k_left, b.k k_right, {_PAIR} "
+        f"FROM (SELECT *, {bucket.format('')} bucket FROM a) a "
+        f"JOIN (SELECT *, explode(sequence({ends})) bucket FROM b) b "
+        f"ON a.bucket = b.bucket AND abs(a.v - b.v) <= {BAND!r} AND {_within(task)}"
+    )
+
+
+def _watermarked_views(spark: "SparkSession", task: Task) -> None:
+    for name in "ab":
+        rows = _stream(spark, task, name).withWatermark("ts", "1 second")
+        rows.createOrReplaceTempView(name)
+
+
+def _within(task: Task) -> str:
+    span = f"INTERVAL {task.window_seconds} SECONDS"
+    return f"b.ts BETWEEN a.ts - {span} AND a.ts + {span}"
+
+
+def _scan_identity(spark: "SparkSession", task: Task) -> "DataFrame":
+    rows = _stream(spark, task, "a").unionAll(_stream(spark, task, "b"))
+    return rows.mapInArrow(lambda batches: batches, rows.schema)
+
+
+def _shuffle_identity(spark: "SparkSession", task: Task) -> "DataFrame":
+    rows = _stream(spark, task, "a").unionAll(_stream(spark, task, "b")).repartition(2, "k")
+    return rows.mapInArrow(lambda batches: batches, rows.schema)
+
+
+SYSTEMS: Final[dict[str, Callable[["SparkSession", Task], "DataFrame"]]] = {
+    "streamjoin": _streamjoin,
+    "streamjoin-band": _streamjoin_band,
+    "spark-rocksdb": _spark_join,
+    "spark-memory": _spark_in_memory,
+    "spark-band": _spark_band,
+    "shuffle-identity": _shuffle_identity,
+    "scan-identity": _scan_identity,
+}

@@ -1,0 +1,59 @@
+"""Explain the join of a pipeline file."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from streamjoin.cli.pipeline_file import PipelineFile, load
+from streamjoin.cli.plan import plan
+from streamjoin.cli.sections import GeneratorSource
+from streamjoin.cli.session import borrowed
+from streamjoin.errors import EngineError, StreamJoinError
+
+if TYPE_CHECKING:
+    from streamjoin.spark.explain import Explanation, Rates
+
+
+def explain_command(file: Path, *, as_json: bool) -> None:
+    """Print what the join of a file will do: the text, or one JSON document."""
+    settings = load(file)
+    Console(stderr=True, highlight=False).print("Starting Spark ...")
+    explanation = _explain(settings, None)
+    if as_json:
+        print(json.dumps(explanation.to_dict(), indent=2))  # noqa: T201  # no console's folding
+        return
+    console = Console(highlight=False)
+    for line in str(explanation).splitlines():
+        style = None if line.startswith("  ") else "bold"
+        warns = line.startswith("  ! ")
+        console.print(line, style="yellow" if warns else style, markup=False, soft_wrap=True)
+
+
+def explain_file(file: Path, rates: "Rates") -> "Explanation":
+    """Explain the join of a file, in the Spark of this process or in one of its own."""
+    return _explain(load(file), rates)
+
+
+def _explain(settings: PipelineFile, rates: "Rates") -> "Explanation":
+    from streamjoin.spark.explain import explain_frame
+    from streamjoin.spark.failures import root_cause
+
+    # Neither the time nor the folder matters: nothing is started.
+    pipeline = plan(settings, now=0.0, scratch=Path())
+    with borrowed(settings) as spark:
+        try:
+            return explain_frame(pipeline.joined(spark), rates or _generated(settings))
+        except StreamJoinError:
+            raise
+        except Exception as error:
+            raise EngineError(root_cause(error)) from error
+
+
+def _generated(settings: PipelineFile) -> tuple[float, float] | None:
+    """Rows per second of two generated streams."""
+    left, right = settings.left, settings.right
+    if isinstance(left, GeneratorSource) and isinstance(right, GeneratorSource):
+        return left.rate, right.rate
+    return None

@@ -1,0 +1,260 @@
+"""What happens to a batch (KAN-A1, GED-A1).
+
+1. Rows below the watermark are late; the rest arrives. The watermark moves.
+2. Arrivals of the left meet what is stored of the right; arrivals of the right meet what is stored
+   of the left; arrivals meet arrivals. So each pair comes once, whatever the cuts.
+3. Rows whose window the watermark has passed are *final*: those that come out without a partner do
+   so now, not a batch later.
+4. Basic windows that nothing can reach any more are removed, and those of the arrivals that
+   something can reach are stored.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
+from streamjoin.core.batch import Batch
+from streamjoin.core.kernels.marks import mark_new
+from streamjoin.joins.asof import nearest
+from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
+from streamjoin.joins.matching import MAX_PAIRS, Matcher, Part, bounds, coordinates
+from streamjoin.joins.ordering import release
+from streamjoin.joins.remembered import Remembered
+from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.metrics import JoinMetrics
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """Rows of one side that came after the watermark, and how far behind it they were."""
+
+    rows: pa.RecordBatch
+    late_by: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.late_by)
+
+
+class WindowJoinLogic:
+    """Joins batch after batch; knows no engine and no clock.
+
+    Parameters
+    ----------
+    join
+        Settings.
+    state
+        Directory of what was remembered; changed in place.
+    store
+        Where the basic windows of that directory are.
+    """
+
+    def __init__(self, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> None:
+        self.join = join
+        self.state = state
+        self._store = store
+
+    def on_batch(
+        self, arrivals: tuple[Arrival, Arrival], now_us: int | None = None, end: bool = False
+    ) -> Iterator[Emitted]:
+        """Join one batch and hand out its results.
+
+        Parameters
+        ----------
+        arrivals
+            What each side brings.
+        now_us
+            The clock, where idle sides are watched.
+        end
+            Whether the streams end here: then everything is final.
+
+        The caller must exhaust the iterator; `metrics` and `late` then speak of this batch.
+        """
+        join, state = self.join, self.state
+        remembered = Remembered(join, state, self._store)
+        self.metrics = self._counted(arrivals)
+        on_time = self._split_late(arrivals)
+        since = state.watermark
+        before = [remembered.horizon(side) for side in SIDES]
+        latest = arrivals[LEFT].latest, arrivals[RIGHT].latest
+        state.advance(latest, join.left.lateness_us, join.idle_us)
+        if end:
+            state.watermark = END
+        if join.is_ordered:
+            arrived = release(join, state, self._store, on_time, since)
+        else:
+            arrived = Part(on_time[LEFT].batch), Part(on_time[RIGHT].batch)
+        for side in SIDES:
+            if join.marks(side):
+                arrived[side].marks = np.zeros(len(arrived[side].batch), np.bool_)
+        if join.how != "asof":
+            yield from self._counting(self._matches(remembered, arrived))
+        for side in SIDES:
+            if join.keeps(side):
+                yield from self._counting(self._alone(side, on_time[side].loose))
+                finals = self._finals(remembered, side, before[side], arrived)
+                yield from self._counting(finals)
+        remembered.update(arrived)
+        state.see(latest, now_us)
+        state.sequence += 1
+        self._count_state()
+
+    def _counted(self, arrivals: tuple[Arrival, Arrival]) -> JoinMetrics:
+        rows = [len(a.batch) + a.nulls for a in arrivals]
+        return JoinMetrics(
+            rows_left=rows[LEFT],
+            rows_right=rows[RIGHT],
+            null_left=arrivals[LEFT].nulls,
+            null_right=arrivals[RIGHT].nulls,
+            work=sum(rows),
+        )
+
+    def _count_state(self) -> None:
+        windows = [w for side in self.state.windows for w in side]
+        self.metrics += JoinMetrics(
+            state_rows=sum(w.rows for w in windows),
+            state_bytes=sum(w.size for w in windows),
+            held_rows=sum(self.state.held),
+        )
+
+    def _split_late(self, arrivals: tuple[Arrival, Arrival]) -> tuple[Arrival, Arrival]:
+        """Set the late rows apart; what is left arrives."""
+        watermark, strict = self.state.watermark, self.state.strict_watermark
+        late, on_time = [], []
+        for side in SIDES:
+            rows, rest = _late_rows(arrivals[side], watermark)
+            late.append(rows)
+            on_time.append(rest)
+        self.late = late[LEFT], late[RIGHT]
+        if watermark is not None:
+            # A row is late because of an idle decision if it were not without one.
+            gap = watermark - (strict if strict is not None else watermark - END)
+            idle = [int(np.count_nonzero(rows.late_by <= gap)) for rows in late]
+            self.metrics += JoinMetrics(
+                late_left=len(late[LEFT]),
+                late_right=len(late[RIGHT]),
+                idle_late_left=idle[LEFT],
+                idle_late_right=idle[RIGHT],
+            )
+        return on_time[LEFT], on_time[RIGHT]
+
+    def _counting(self, results: Iterator[Emitted]) -> Iterator[Emitted]:
+        """Hand out what is a result, and count it."""
+        how = self.join.how
+        for emitted in results:
+            n = len(emitted)
+            if isinstance(emitted, Pairs):
+                self.metrics += JoinMetrics(pairs=n, work=n)
+                if how in ("semi", "anti"):
+                    continue
+            elif how != "semi":
+                alone = {LEFT: "alone_left", RIGHT: "alone_right"}[emitted.side]
+                self.metrics += JoinMetrics(**{alone: n})
+            if n:
+                self.metrics += JoinMetrics(rows_out=n)
+                yield emitted
+
+    def _matches(self, remembered: Remembered, arrived: tuple[Part, Part]) -> Iterator[Emitted]:
+        """All pairs, and for a semi join the left rows that matched for the first time."""
+        for side in SIDES:
+            part = arrived[side]
+            if not len(part.batch):
+                continue
+            others = self._stored_for(remembered, side, part)
+            other = arrived[1 - side]
+            # Without an order both directions are found at once, else each by its own index.
+            if len(other.batch) and (side == LEFT or self.join.is_ordered):
+                others = _chained(others, other)
+            matcher = None
+            for met in others:
+                matcher = matcher or Matcher(self.join, side, part)
+                sides = (part, met) if side == LEFT else (met, part)
+                for pairs in matcher.meet(met.batch):
+                    yield from self._marked(pairs, sides)
+
+    def _stored_for(self, remembered: Remembered, side: Side, part: Part) -> Iterator[Part]:
+        low, high = bounds(self.join, side)
+        if low > high:
+            return iter(())
+        at = coordinates(part)
+        other = RIGHT if side == LEFT else LEFT
+        return remembered.parts(other, int(at[0]) - high, int(at[-1]) - low)
+
+    def _marked(self, pairs: Pairs, parts: tuple[Part, Part]) -> Iterator[Emitted]:
+        for side in SIDES:
+            marks = parts[side].marks
+            if marks is not None and len(pairs):
+                fresh = mark_new(marks, pairs.positions[side])
+                parts[side].changed |= len(fresh) > 0
+                if self.join.how == "semi":
+                    yield Alone(side, _taken(parts[side].batch, fresh))
+        yield pairs
+
+    def _alone(self, side: Side, loose: pa.RecordBatch | None) -> Iterator[Emitted]:
+        """Rows that can match nothing."""
+        if loose is not None and loose.num_rows:
+            yield Alone(side, loose)
+
+    def _finals(
+        self, remembered: Remembered, side: Side, before: int | None, arrived: tuple[Part, Part]
+    ) -> Iterator[Emitted]:
+        """Answers for rows that have become final."""
+        for part, start, stop in remembered.finals(side, before):
+            yield from self._answer(remembered, side, part, start, stop, arrived)
+        part = arrived[side]
+        horizon = remembered.horizon(side)
+        if horizon is not None:
+            stop = int(np.searchsorted(part.batch.axis, horizon))
+            yield from self._answer(remembered, side, part, 0, stop, arrived)
+
+    def _answer(
+        self,
+        remembered: Remembered,
+        side: Side,
+        part: Part,
+        start: int,
+        stop: int,
+        arrived: tuple[Part, Part],
+    ) -> Iterator[Emitted]:
+        for at in range(start, stop, MAX_PAIRS):
+            rows = part.batch.slice(at, min(at + MAX_PAIRS, stop))
+            if self.join.how == "asof":
+                yield from self._nearest(remembered, rows, arrived[RIGHT])
+            elif part.marks is not None:
+                yield Alone(side, rows.where(~part.marks[at : at + len(rows)]).rows)
+
+    def _nearest(self, remembered: Remembered, rows: Batch, arrived: Part) -> Iterator[Emitted]:
+        earliest = int(rows.times[0]) - self.join.right.window_us
+        latest = int(rows.times[-1]) + self.join.left.window_us
+        stored = [part.batch for part in remembered.parts(RIGHT, earliest, latest)]
+        return nearest(self.join, rows, [*stored, arrived.batch])
+
+
+def _chained(parts: Iterator[Part], last: Part) -> Iterator[Part]:
+    yield from parts
+    yield last
+
+
+def _taken(batch: Batch, positions: Positions) -> pa.RecordBatch:
+    return batch.rows.take(pa.array(positions))
+
+
+def _late_rows(arrival: Arrival, watermark: int | None) -> tuple[LateRows, Arrival]:
+    if watermark is None:
+        nothing = arrival.batch.rows.slice(0, 0)
+        return LateRows(nothing, np.empty(0, np.int64)), arrival
+    batch = arrival.batch
+    start = int(np.searchsorted(batch.times, watermark, side="left"))
+    rows, times = [batch.rows.slice(0, start)], [batch.times[:start]]
+    loose = arrival.loose
+    if loose is not None and loose.num_rows:
+        at = np.asarray(loose.column(batch.stream.time).view(pa.int64()).fill_null(watermark))
+        rows.append(loose.filter(pa.array(at < watermark)))
+        times.append(at[at < watermark])
+        loose = loose.filter(pa.array(at >= watermark))
+    late = LateRows(pa.concat_batches(rows), watermark - np.concatenate(times))
+    on_time = replace(arrival, batch=batch.slice(start, len(batch)), loose=loose)
+    return late, on_time

@@ -1,0 +1,127 @@
+"""The basic windows of a shard: read when they may match, marked, expired and added to.
+
+Rows of a basic window never change. Which of them have matched does, where rows come out without a
+partner; so each such basic window has a bitmap of its own, written again when a bit was set.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from streamjoin._typing import SIDES, Side
+from streamjoin.core.window import BasicWindow, cut, decode, encode
+from streamjoin.joins.base import BlobKey, WindowStore
+from streamjoin.joins.matching import Part
+from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+
+MARKS: Final = 2
+"""First number of the keys of bitmaps; the side is added."""
+
+
+class Remembered:
+    """What is stored of both sides, during one batch.
+
+    Parameters
+    ----------
+    join, state, store
+        Settings, directory and the place of the bytes.
+    """
+
+    def __init__(self, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> None:
+        self._join, self._state, self._store = join, state, store
+        self._parts: tuple[dict[BasicWindow, Part], ...] = ({}, {})
+
+    def horizon(self, side: Side) -> int | None:
+        """Rows before this point of a side's axis are final: nothing that counts can match them."""
+        stream = self._join.streams[side]
+        watermark = self._state.watermark
+        if watermark == END:
+            return END
+        if stream.window_rows is not None:
+            return self._state.released[side] - stream.window_rows
+        return None if watermark is None else watermark - stream.window_us
+
+    def parts(self, side: Side, earliest: int, latest: int) -> Iterator[Part]:
+        """Basic windows that may hold rows between two points of the axis."""
+        for window in self._state.windows[side]:
+            if window.may_meet(earliest, latest):
+                yield self._part(side, window)
+
+    def finals(self, side: Side, before: int | None) -> Iterator[tuple[Part, int, int]]:
+        """Rows (part, start, stop) that have become final since the horizon was at `before`."""
+        horizon = self.horizon(side)
+        if horizon is None:
+            return
+        first = np.iinfo(np.int64).min if before is None else before
+        for part in self.parts(side, first, horizon - 1):
+            start, stop = np.searchsorted(part.batch.axis, [first, horizon]).tolist()
+            yield part, start, stop
+
+    def update(self, arrived: tuple[Part, Part]) -> None:
+        """Write new marks, remove what is too old and add what came."""
+        for side in SIDES:
+            self._expire(side)
+            self._write_marks(side)
+            self._append(side, arrived[side])
+
+    def _part(self, side: Side, window: BasicWindow) -> Part:
+        part = self._parts[side].get(window)
+        if part is None:
+            batch = decode(self._store.get(side, window), self._join.streams[side])
+            part = Part(batch)
+            if self._join.marks(side):
+                blob = self._store.get_blob(_marks_key(side, window))
+                part.marks = _unpack(blob, len(batch))
+            self._parts[side][window] = part
+        return part
+
+    def _is_over(self, side: Side, last: int) -> bool:
+        if self._join.streams[side].window_rows is not None:
+            horizon = self.horizon(side)
+            return horizon is not None and last < horizon
+        watermark = self._state.watermark
+        return watermark is not None and watermark - last > self._join.kept_us(side)
+
+    def _expire(self, side: Side) -> None:
+        kept: list[BasicWindow] = []
+        for window in self._state.windows[side]:
+            if not self._is_over(side, window.last):
+                kept.append(window)
+                continue
+            self._store.remove(side, window)
+            self._parts[side].pop(window, None)
+            if self._join.marks(side):
+                self._store.remove_blob(_marks_key(side, window))
+        self._state.windows[side][:] = kept
+
+    def _write_marks(self, side: Side) -> None:
+        for window, part in self._parts[side].items():
+            if part.changed and part.marks is not None:
+                self._store.put_blob(_marks_key(side, window), np.packbits(part.marks).tobytes())
+
+    def _append(self, side: Side, part: Part) -> None:
+        batch, marks = part.batch, part.marks
+        if marks is not None and self._join.how in ("semi", "anti"):
+            # Those that have matched are answered: nothing more can come of them.
+            batch = batch.where(~marks)
+            marks = None
+        for slice_, start, stop in cut(batch):
+            if self._is_over(side, int(batch.axis[stop - 1])):
+                continue
+            window, blob = encode(slice_, self._state.sequence, batch.slice(start, stop))
+            self._store.put(side, window, blob)
+            self._state.windows[side].append(window)
+            if marks is not None and marks[start:stop].any():
+                bits = np.packbits(marks[start:stop]).tobytes()
+                self._store.put_blob(_marks_key(side, window), bits)
+
+
+def _marks_key(side: Side, window: BasicWindow) -> BlobKey:
+    return MARKS + side, window.slice, window.sequence
+
+
+def _unpack(blob: bytes | None, n: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    if blob is None:
+        return np.zeros(n, np.bool_)
+    return np.unpackbits(np.frombuffer(blob, np.uint8), count=n).astype(np.bool_)

@@ -1,0 +1,195 @@
+"""What a join will do, in words: for the user to read before the query starts.
+
+Reading order: this module (what is asked and what comes back), `explain_words` (the sentences),
+`explain_state` (the estimate of the state), `explain_warnings` (what may go wrong).
+"""
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from streamjoin.errors import ConfigError
+from streamjoin.spark import explain_words as words
+from streamjoin.spark.explain_state import SideEstimate, estimate, totals
+from streamjoin.spark.explain_warnings import Advice, advice
+from streamjoin.spark.explain_words import Conjunct, Shards
+from streamjoin.spark.plans import JoinPlan, plans_of
+
+Rates = tuple[float, float] | Mapping[str, tuple[float, float]] | None
+"""Rows per second (left, right); or such pairs by the name of the join, where there are several."""
+
+_WIDTH: Final = 100
+_INDENT: Final = 17
+
+
+@dataclass(frozen=True)
+class JoinExplanation:
+    """One join.
+
+    Parameters
+    ----------
+    name
+        Name of its counters.
+    how, direction
+        Which rows come out; the direction of an as-of join, else None.
+    streaming
+        Whether the inputs are streams.
+    conditions
+        What a pair must fulfil, and where that is checked.
+    windows
+        Who meets whom in time, as sentences.
+    watermark, emitted, late, idle
+        How far time has come; when rows come out; what becomes of late rows and of a silent input.
+    shards
+        How the work is split.
+    index
+        How matches are found.
+    columns
+        Columns of the result.
+    state
+        Estimate of what is remembered of left and right; empty for a batch join.
+    warnings
+        What may go wrong.
+    """
+
+    name: str
+    how: str
+    direction: str | None
+    streaming: bool
+    conditions: tuple[Conjunct, ...]
+    windows: tuple[str, ...]
+    watermark: str
+    emitted: tuple[str, ...]
+    late: str
+    idle: str
+    shards: Shards
+    index: str
+    columns: tuple[str, ...]
+    state: tuple[SideEstimate, ...]
+    warnings: tuple[Advice, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The text, line by line."""
+        kind = f"{self.how} ({self.direction})" if self.direction else self.how
+        yield f"{self.name}: {kind} join of two {'streams' if self.streaming else 'tables'}"
+        conditions = [f"{c.text}  ({c.described})" for c in self.conditions]
+        yield from _section("conditions", conditions or ["none: all rows within the windows match"])
+        yield from _section("windows", self.windows)
+        yield from _section("comes out", self.emitted)
+        if self.streaming:
+            yield from _section("watermark", [self.watermark])
+            yield from _section("late rows", [self.late])
+            yield from _section("silent input", [self.idle])
+        yield from _section("shards", [self.shards.text])
+        yield from _section("index", [self.index])
+        yield from _section("columns", [", ".join(self.columns)])
+        if self.state:
+            yield from _section("state, about", [*(s.text for s in self.state), totals(self.state)])
+        for warning in self.warnings:
+            yield from _wrapped("  ! ", " " * 4, warning.text)
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What the joins of a DataFrame will do; its text is meant to be read, `to_dict` for programs.
+
+    The first join of the data's way comes first.
+    """
+
+    joins: tuple[JoinExplanation, ...]
+
+    def __str__(self) -> str:
+        return "\n\n".join("\n".join(join.lines()) for join in self.joins)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold."""
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return values
+
+
+def explain_frame(frame: DataFrame, rates: Rates = None) -> Explanation:
+    """Explain every join that a DataFrame comes from.
+
+    Examples
+    --------
+    >>> import streamjoin as sj
+    >>> spark = getfixture("spark")
+    >>> ticks = spark.readStream.format("rate").load().selectExpr("value AS k", "timestamp AS t")
+    >>> out = sj.join(ticks, ticks, on="k", time="t", window=("10 minutes", "0 seconds"))
+    >>> print(explain_frame(out).joins[0].windows[0])
+    a left row of time t meets right rows from t to t + 10 minutes
+    """
+    if not isinstance(frame, DataFrame):
+        msg = f"frame: got {type(frame).__name__}; allowed: a DataFrame or a pipeline file's path"
+        raise ConfigError(msg)
+    plans = plans_of(frame)
+    if not plans:
+        msg = "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns"
+        raise ConfigError(msg)
+    chosen = _rates(rates, [plan.name for plan in plans])
+    return Explanation(tuple(_explained(plan, chosen.get(plan.name)) for plan in reversed(plans)))
+
+
+def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplanation:
+    join = plan.resolved.join
+    return JoinExplanation(
+        name=plan.name,
+        how=join.how,
+        direction=join.direction if join.how == "asof" else None,
+        streaming=plan.streaming,
+        conditions=words.conditions(plan.resolved),
+        windows=words.windows(join),
+        watermark=words.watermark(join),
+        emitted=words.emitted(join, plan.streaming),
+        late=words.late(plan.late_rows),
+        idle=words.idle(join),
+        shards=words.shards(plan),
+        index=words.index(plan.resolved),
+        columns=tuple(column.name for column in join.output),
+        state=estimate(plan, rates) if plan.streaming else (),
+        warnings=tuple(advice(plan)),
+    )
+
+
+def _rates(rates: Rates, names: list[str]) -> Mapping[str, tuple[float, float]]:
+    """Rows per second of each join, by its name."""
+    if rates is None:
+        return {}
+    by_name = rates if isinstance(rates, Mapping) else {names[0]: rates}
+    if len(names) > 1 and by_name is not rates:
+        msg = (
+            f"rates: got {rates!r} for {len(names)} joins; allowed: {{{names[0]!r}: (left, right)}}"
+        )
+        raise ConfigError(msg)
+    for name, pair in by_name.items():
+        if name not in names:
+            msg = f"rates: got a join {name!r}; allowed: {', '.join(names)}"
+            raise ConfigError(msg)
+        _check_pair(pair)
+    return by_name
+
+
+def _check_pair(pair: object) -> None:
+    two = isinstance(pair, tuple | list) and len(pair) == 2
+    if not two or not all(isinstance(r, int | float) and 0 < r < float("inf") for r in pair):  # type: ignore[attr-defined]
+        msg = f"rates: got {pair!r}; allowed: a pair (left, right) of rows per second"
+        raise ConfigError(msg)
+
+
+def _section(title: str, texts: list[str] | tuple[str, ...]) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        head = f"  {title if number == 0 else '':<{_INDENT - 2}}"
+        yield from _wrapped(head, " " * _INDENT, text)
+
+
+def _wrapped(head: str, indent: str, text: str) -> list[str]:
+    wrapper = textwrap.TextWrapper(_WIDTH, head, indent, break_long_words=False)
+    wrapper.break_on_hyphens = False
+    return wrapper.wrap(text)

@@ -1,0 +1,42 @@
+"""How much of a stream a join remembers, where that is not said as a length of time."""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+from streamjoin.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The last `n` tuples of a stream, counted over the whole stream and not per key.
+
+    Examples
+    --------
+    >>> Rows(5000)
+    Rows(n=5000)
+    >>> Rows(0)
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.ConfigError: window: got rows(0); allowed: rows(n), n a whole number from 1 on
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.n, Integral) and not isinstance(self.n, bool)
+        if not whole or self.n < 1:
+            msg = f"window: got rows({self.n!r}); allowed: rows(n), n a whole number from 1 on"
+            raise ConfigError(msg)
+        object.__setattr__(self, "n", int(self.n))  # a NumPy integer becomes a plain one
+
+
+def rows(n: int) -> Rows:
+    """Window of the last `n` tuples of a stream.
+
+    Examples
+    --------
+    >>> window = ("10 seconds", rows(5000))  # left by time, right by count
+    >>> window[1].n
+    5000
+    """
+    return Rows(n)

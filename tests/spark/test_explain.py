@@ -1,0 +1,205 @@
+"""What is said of joins before they run; no query is started here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.spark.explain import JoinExplanation
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COLUMNS = "value AS k", "timestamp AS t", "double(value) AS x", "string(value) AS s"
+
+
+@pytest.fixture
+def ticks(spark: SparkSession) -> DataFrame:
+    return spark.readStream.format("rate").load().selectExpr(*COLUMNS)
+
+
+def explained(frame: DataFrame, **arguments: Any) -> JoinExplanation:
+    settings = {"time": "t", "window": "1 minute", "lateness": "4 seconds", **arguments}
+    return sj.explain(sj.join(frame, frame, **settings)).joins[0]
+
+
+def codes(join: JoinExplanation) -> list[str]:
+    return [warning.code for warning in join.warnings]
+
+
+def test_each_condition_has_its_place(ticks: DataFrame) -> None:
+    where = (
+        "left.s = right.s AND abs(left.x - right.x) <= 5 AND left.k < right.k AND left.s LIKE 'a%'"
+    )
+    join = explained(ticks, where=where, idle_timeout="1 minute")
+    assert [(c.text, c.place) for c in join.conditions] == [
+        ("left.s = right.s", "key"),
+        ("abs(left.x - right.x) <= 5", "index"),
+        ("left.k < right.k", "operator"),
+        ("left.s LIKE 'a%'", "spark"),
+    ]
+    assert join.index.startswith(
+        "hash index by a hash of the key (then the keys are compared) and "
+    )
+    assert "by buckets of about 5 " in join.index
+    assert codes(join) == ["left_to_spark"]
+    assert "LIKE" in join.warnings[0].text
+
+
+def test_a_band_may_be_made_of_two_conditions(ticks: DataFrame) -> None:
+    join = explained(ticks, where="left.x >= right.x - 3 AND left.x < right.x + 2", how="anti")
+    assert [condition.place for condition in join.conditions] == ["index", "index"]
+    assert "all_pairs" not in codes(join)
+
+
+WINDOWS = [
+    (
+        {"window": ("10 minutes", None)},
+        "a left row of time t meets right rows from t to t + 10 min",
+    ),
+    (
+        {"window": ("5 s", "2 s")},
+        "a left row of time t meets right rows from t - 2 seconds to t + 5",
+    ),
+    ({"how": "asof"}, "a left row of time t takes the last right row, from t - 1 minute to t"),
+    (
+        {"how": "asof", "direction": "nearest"},
+        "a left row of time t takes the right row nearest to",
+    ),
+    ({"window": (sj.rows(5000), "3 s")}, "a right row meets left rows among the last 5,000 before"),
+    ({"window": (None, sj.rows(5))}, "a right row meets left rows of the same time"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), WINDOWS)
+def test_windows_in_words(ticks: DataFrame, arguments: dict[str, Any], sentence: str) -> None:
+    assert explained(ticks, on="k", **arguments).windows[0].startswith(sentence)
+
+
+EMITTED = [
+    ("inner", ["pairs at once"]),
+    ("semi", ["each left row once, in the batch that brings its first match"]),
+    ("anti", ["left rows without a partner in the batch whose watermark is past t + 5 seconds; "]),
+    (
+        "right",
+        [
+            "pairs at once",
+            "right rows without a partner in the batch whose watermark is past t + 2",
+        ],
+    ),
+    ("asof", ["each left row once, in the batch whose watermark is past t; with nulls"]),
+]
+
+
+@pytest.mark.parametrize(("how", "sentences"), EMITTED)
+def test_when_rows_come_out(ticks: DataFrame, how: str, sentences: list[str]) -> None:
+    found = explained(ticks, on="k", how=how, window=("5 s", "2 s")).emitted
+    assert len(found) == len(sentences)
+    assert all(text.startswith(wanted) for text, wanted in zip(found, sentences, strict=True))
+
+
+WARNINGS = [
+    ({}, ["cross_join", "unbounded_state"]),
+    ({"where": "left.x < right.x"}, ["all_pairs", "unbounded_state"]),
+    ({"how": "full"}, ["cross_join", "one_shard", "unbounded_state"]),
+    ({"on": "k", "shards": 1}, ["one_shard", "unbounded_state"]),
+    ({"on": "k", "lateness": "0 s"}, ["unbounded_state", "no_lateness"]),
+    ({"on": "k", "window": ("2 days", "1 s")}, ["unbounded_state", "long_window"]),
+    ({"on": "k", "window": sj.rows(9)}, ["unbounded_state", "waits_for_watermark"]),
+    ({"on": "k", "idle_timeout": "1 minute"}, []),
+]
+
+
+@pytest.mark.parametrize(("arguments", "wanted"), WARNINGS)
+def test_warnings(ticks: DataFrame, arguments: dict[str, Any], wanted: list[str]) -> None:
+    assert codes(explained(ticks, **arguments)) == wanted
+
+
+def test_the_grid_and_its_copies(ticks: DataFrame) -> None:
+    shards = explained(ticks, how="left").shards
+    assert (shards.n_shards, shards.n_partitions, shards.copies) == (2, 2, (1, 2))
+    assert shards.text == (
+        "grid of 2 x 1, over 2 partitions; each left row is sent to 1 shard, "
+        "each right row to 2 shards"
+    )
+
+
+def test_the_estimate_of_state(ticks: DataFrame) -> None:
+    frame = sj.join(ticks, ticks, time="t", window=("1 minute", sj.rows(400)), lateness="4 seconds",
+                    rates=(1, 5))  # fmt: skip
+    left, right = sj.explain(frame, rates=(10, 20)).joins[0].state
+    # A row: three times 8 bytes, and 4 + 20 of text; with its rank where rows are counted.
+    assert (left.bytes_per_row, right.bytes_per_row, left.guessed) == (48, 56, True)
+    assert (left.copies, right.copies) == (2, 1)
+    assert (left.rows, right.rows) == (2 * 10 * (60 + 4 + 16), 20 * 4 + 400 * 5 / 4)
+    assert left.bytes == left.rows * 48
+
+
+def test_every_join_of_a_chain_in_the_order_of_the_data(ticks: DataFrame) -> None:
+    arguments: dict[str, Any] = {"on": "k", "time": "t", "window": "1 minute"}
+    first = sj.join(ticks, ticks, **arguments).selectExpr("k", "t_left AS t").filter("k > 3")
+    second = sj.join(ticks, first, how="left", name="second", **arguments).select("k")
+    found = sj.explain(second, rates={"second": (1, 2)})
+    assert [(join.name, join.how) for join in found.joins] == [
+        ("streamjoin", "inner"),
+        ("second", "left"),
+    ]
+    assert [join.state[0].rate_given for join in found.joins] == [False, True]
+    with pytest.raises(
+        sj.ConfigError, match=r"rates: got \(1, 2\) for 2 joins; allowed: {'second'"
+    ):
+        sj.explain(second, rates=(1, 2))
+    with pytest.raises(sj.ConfigError, match="rates: got a join 'x'; allowed: second, streamjoin"):
+        sj.explain(second, rates={"x": (1, 2)})
+
+
+def test_the_joins_of_a_very_wide_result_are_found(ticks: DataFrame) -> None:
+    wide = ticks.select("k", "t", *(ticks.x.alias(f"x{i}") for i in range(60)))
+    assert len(explained(wide, on="k").columns) == 123
+
+
+def test_text_and_json_say_the_same(ticks: DataFrame) -> None:
+    found = sj.explain(sj.join(ticks, ticks, on="k", time="t", window="1 minute", late_rows="late"))
+    text = str(found)
+    assert text == repr(found)
+    assert all(len(line) <= 100 for line in text.splitlines())
+    assert found.joins[0].late.endswith(f"counted and written to {Path('late').resolve()}")
+    assert "  ! no lateness" in text
+    document = found.to_dict()
+    assert json.loads(json.dumps(document)) == document
+    assert document["joins"][0]["conditions"] == [{"text": "left.k = right.k", "place": "key"}]
+
+
+def test_batch_joins(spark: SparkSession) -> None:
+    table = spark.range(3).selectExpr("id AS k", "timestamp_seconds(id) AS t")
+    found = sj.explain(sj.join(table, table, on="k", time="t", window="1 minute", how="left"))
+    assert (found.joins[0].state, found.joins[0].warnings) == ((), ())
+    assert found.joins[0].emitted == ("everything at the end: all rows are there",)
+    assert "watermark" not in str(found)
+
+
+def test_a_pipeline_file(spark: SparkSession) -> None:
+    before = dict(spark.conf.getAll)
+    found = sj.explain(EXAMPLES / "calls_without_trades.toml").joins[0]
+    assert dict(spark.conf.getAll) == before
+    assert (found.how, [side.rows_per_second for side in found.state]) == ("anti", [500, 200])
+    assert [condition.place for condition in found.conditions] == ["key", "operator"]
+
+
+def test_what_is_no_join_is_refused(ticks: DataFrame, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    for frame, sentence in [
+        (
+            ticks,
+            "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns",
+        ),
+        (3, "frame: got int; allowed: a DataFrame or a pipeline file's path"),
+        ("p.csv", r"frame: got 'p.csv'; allowed: a DataFrame or a pipeline file \(\*.toml\)"),
+        (file, r"p\.toml: cannot be read: No such file"),
+    ]:
+        with pytest.raises(sj.ConfigError, match=sentence):
+            sj.explain(frame)  # type: ignore[arg-type]
+    joined = sj.join(ticks, ticks, on="k", time="t", window="1 minute")
+    with pytest.raises(sj.ConfigError, match=r"rates: got \(0, 1\); allowed: a pair"):
+        sj.explain(joined, rates=(0, 1))
