@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from streamjoin import oracle
@@ -22,6 +23,11 @@ Size = int | Rows | None
 """A window: microseconds, or a number of rows, or none at all."""
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
+
+FEW = settings(max_examples=50)
+"""For properties that look at one aspect of many."""
+EACH = settings(max_examples=100)
+"""For a property that is tried for each type of join."""
 
 
 @dataclass(frozen=True)

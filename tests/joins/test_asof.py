@@ -11,9 +11,20 @@ from hypothesis import given
 from streamjoin.core import keys as keys_module
 from streamjoin.errors import ConfigError
 from streamjoin.windows import rows
-from tests.joins.feeding import ids, local_join, push, results, results_with_restarts, total
-from tests.joins.test_join_types import counted_late, feed, fixed_streams, most_state, row
-from tests.strategies import SCHEMA_X, TIME_WINDOWS, Case, Row, cases, table
+from tests.joins.feeding import (
+    counted_late,
+    feed,
+    fixed_streams,
+    ids,
+    local_join,
+    most_state,
+    push,
+    results,
+    results_with_restarts,
+    row,
+    total,
+)
+from tests.strategies import FEW, SCHEMA_X, TIME_WINDOWS, Case, Row, cases, table
 
 ASOF = cases(TIME_WINDOWS, how="asof")
 
@@ -31,11 +42,13 @@ def test_every_combination_of_window_key_and_direction() -> None:
         assert results(case) == case.answers(), (window, keyed, way)
 
 
+@FEW
 @given(ASOF)
 def test_restart_at_every_batch_changes_nothing(case: Case) -> None:
     assert results_with_restarts(case) == case.answers()
 
 
+@FEW
 @given(ASOF)
 def test_every_row_in_time_comes_once(case: Case) -> None:
     found = total(results(case))
@@ -43,6 +56,7 @@ def test_every_row_in_time_comes_once(case: Case) -> None:
     assert sorted(i for i, _ in found.elements() if i is not None) == sorted(r["id"] for r in left)
 
 
+@FEW
 @given(ASOF)
 def test_counts_add_up(case: Case) -> None:
     join = local_join(case)
@@ -58,6 +72,7 @@ def test_counts_add_up(case: Case) -> None:
     assert (join.metrics.state_rows, len(join.store)) == (0, 0)
 
 
+@FEW
 @given(ASOF)
 def test_colliding_hashes_never_match(case: Case) -> None:
     """With every hash the same, only the check on the real keys tells keys apart."""
@@ -88,6 +103,7 @@ def test_no_leak_over_200_batches(direction: str) -> None:
     assert most_state(case) <= rows_of_time + 2 * (25 + 10)
 
 
+@FEW
 @given(ASOF)
 def test_the_state_holds_only_what_may_matter(case: Case) -> None:
     join = local_join(case)

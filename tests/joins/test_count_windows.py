@@ -10,12 +10,21 @@ from hypothesis import given
 
 from streamjoin import oracle
 from streamjoin.windows import rows
-from tests.joins.feeding import local_join, push, results, total
-from tests.joins.test_join_types import feed, fixed_streams, most_state, row
-from tests.strategies import CONDITIONS, COUNT_WINDOWS, HOWS, Case, Row, cases
+from tests.joins.feeding import (
+    feed,
+    fixed_streams,
+    local_join,
+    most_state,
+    push,
+    results,
+    row,
+    total,
+)
+from tests.strategies import CONDITIONS, COUNT_WINDOWS, EACH, FEW, HOWS, Case, Row, cases
 
 
 @pytest.mark.parametrize("how", HOWS)
+@EACH
 @given(case=cases(COUNT_WINDOWS))
 def test_each_batch_brings_what_the_oracle_says(how: str, case: Case) -> None:
     case = replace(case, how=how)
@@ -34,6 +43,7 @@ def test_every_combination_of_window_key_and_condition(how: str) -> None:
         assert results(case) == case.answers(), (window, keyed, where and where.text)
 
 
+@FEW
 @given(cases(COUNT_WINDOWS))
 def test_rows_are_held_until_the_watermark_passes_them(case: Case) -> None:
     join = local_join(case)

@@ -2,9 +2,17 @@
 
 from hypothesis import given
 
-from tests.joins.feeding import ids, local_join, push, results, results_with_restarts
-from tests.joins.test_join_types import counted_late, feed, row
-from tests.strategies import TIME_WINDOWS, Case, Row, cases
+from tests.joins.feeding import (
+    counted_late,
+    feed,
+    ids,
+    local_join,
+    push,
+    results,
+    results_with_restarts,
+    row,
+)
+from tests.strategies import FEW, TIME_WINDOWS, Case, Row, cases
 
 IDLE = cases(idle=True)
 Batch = tuple[list[Row], list[Row]]
@@ -20,11 +28,13 @@ def test_each_batch_of_an_asof_join_brings_what_the_oracle_says(case: Case) -> N
     assert results(case) == case.answers()
 
 
+@FEW
 @given(IDLE)
 def test_restart_at_every_batch_changes_nothing(case: Case) -> None:
     assert results_with_restarts(case) == case.answers()
 
 
+@FEW
 @given(IDLE)
 def test_a_retried_batch_decides_the_same_whatever_the_clock_says(case: Case) -> None:
     """The clock of a batch is only stored; what it says matters for the next one."""
@@ -36,6 +46,7 @@ def test_a_retried_batch_decides_the_same_whatever_the_clock_says(case: Case) ->
     assert ids(push(join, retried, len(clocks) - 1), case.how) == case.answers()[-2]
 
 
+@FEW
 @given(IDLE)
 def test_rows_late_for_an_idle_side_are_counted(case: Case) -> None:
     join = local_join(case)
@@ -91,3 +102,10 @@ def test_a_side_that_never_spoke() -> None:
     batches: list[Batch] = [([row(t, id=t)], []) for t in (10, 20, 30)]
     found = feed("anti", *batches, idle_timeout=5, clocks=[0, 6, 12])
     assert found == [[], [], [(10, None), (20, None)], [(30, None)]]
+
+
+def test_two_silent_sides_hold_nothing_for_ever() -> None:
+    """As if one had fallen silent a little before the other: the larger time counts."""
+    batches: list[Batch] = [([row(50, id=1)], [row(10, k=2, id=2)]), ([], []), ([], [])]
+    found = feed("right", *batches, idle_timeout=5, clocks=[0, 6, 12])
+    assert found == [[], [], [(None, 2)], []]

@@ -1,6 +1,5 @@
 """Every type of join against the oracle: which rows come, and in which batch."""
 
-import random
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -11,17 +10,25 @@ import pytest
 from hypothesis import given
 
 from tests.joins.feeding import (
+    cannot_match,
+    counted_late,
+    feed,
+    fixed_streams,
     ids,
     local_join,
+    most_state,
     push,
     restarted,
     results,
     results_with_restarts,
+    row,
     tables,
     total,
 )
 from tests.strategies import (
     CONDITIONS,
+    EACH,
+    FEW,
     HOWS,
     SCHEMA_X,
     TIME_WINDOWS,
@@ -29,37 +36,15 @@ from tests.strategies import (
     Ids,
     Row,
     cases,
-    table,
 )
 
 
-def row(t: int | None, *, k: int | None = 1, id: int = 0, x: int | None = 0) -> Row:
-    return {"k": k, "t": t, "id": id, "s": f"row {id}", "x": x}
-
-
 @pytest.mark.parametrize("how", HOWS)
+@EACH
 @given(case=cases(TIME_WINDOWS))
 def test_each_batch_brings_what_the_oracle_says(how: str, case: Case) -> None:
     case = replace(case, how=how)
     assert results(case) == case.answers()
-
-
-def fixed_streams() -> list[tuple[list[Row], list[Row]]]:
-    """Two streams of 60 rows, out of order, in five batches; the same every time."""
-    rng = random.Random(3)
-    sides = [
-        [
-            row(
-                None if rng.random() < 0.03 else i + rng.randrange(9),
-                k=rng.choice([None, 0, 0, 1, 2]),
-                id=100 * side + i,
-                x=rng.choice([None, *range(-3, 9)]),
-            )
-            for i in range(60)
-        ]
-        for side in (0, 1)
-    ]
-    return [(sides[0][n : n + 12], sides[1][n : n + 12]) for n in range(0, 60, 12)]
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -76,6 +61,7 @@ def test_restart_at_every_batch_changes_nothing(case: Case) -> None:
     assert results_with_restarts(case) == case.answers()
 
 
+@FEW
 @given(cases())
 def test_rows_come_whole(case: Case) -> None:
     """Columns of a missing row are null; a shared key has the value of the side that is there."""
@@ -103,6 +89,7 @@ def _as_numbers(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
+@FEW
 @given(cases(TIME_WINDOWS))
 def test_left_and_right_are_mirror_images(case: Case) -> None:
     swapped = [(right, left) for left, right in case.batches]
@@ -112,6 +99,7 @@ def test_left_and_right_are_mirror_images(case: Case) -> None:
         assert one == Counter({(a, b): n for (b, a), n in two.items()})
 
 
+@FEW
 @given(cases())
 def test_cuts_change_nothing_where_nothing_is_late(case: Case) -> None:
     whole = [[row for batch in case.batches for row in batch[side]] for side in (0, 1)]
@@ -120,6 +108,7 @@ def test_cuts_change_nothing_where_nothing_is_late(case: Case) -> None:
     assert total(results(cut)) == total(results(once))
 
 
+@FEW
 @given(cases())
 def test_counts_add_up(case: Case) -> None:
     join = local_join(case)
@@ -131,7 +120,7 @@ def test_counts_add_up(case: Case) -> None:
     found += ids(join.finish(), case.how)
     counts = join.total
     rows = [[row for batch in case.batches for row in batch[side]] for side in (0, 1)]
-    null = [sum(_cannot_match(case, r) for r in side) for side in rows]
+    null = [sum(cannot_match(case, r) for r in side) for side in rows]
     late = [len(counted_late(case, side)) for side in (0, 1)]
     assert [counts.rows_left, counts.rows_right] == [len(side) for side in rows]
     assert [counts.null_left, counts.null_right] == null
@@ -147,17 +136,7 @@ def test_counts_add_up(case: Case) -> None:
         assert counts.pairs == len(case.pairs())
 
 
-def _cannot_match(case: Case, row: Row) -> bool:
-    return row["t"] is None or (case.keyed and row["k"] is None)
-
-
-def counted_late(case: Case, side: int, *, may_idle: bool = True) -> list[Row]:
-    """A late row without a key counts as late only where it would have come out."""
-    keeps = case.how in (("left", "full", "anti", "asof"), ("right", "full"))[side]
-    _, late = case.split_late(may_idle=may_idle)
-    return [r for r in late[side] if keeps or not _cannot_match(case, r)]
-
-
+@FEW
 @given(cases())
 def test_late_rows_are_handed_over(case: Case) -> None:
     join = local_join(case)
@@ -170,6 +149,7 @@ def test_late_rows_are_handed_over(case: Case) -> None:
         assert sorted(found[side]) == sorted(r["id"] for r in counted_late(case, side))
 
 
+@FEW
 @given(cases(TIME_WINDOWS))
 def test_the_state_holds_only_what_may_matter(case: Case) -> None:
     join = local_join(case)
@@ -182,6 +162,7 @@ def test_the_state_holds_only_what_may_matter(case: Case) -> None:
                 assert watermark is None or watermark - window.last <= keeps
 
 
+@FEW
 @given(cases())
 def test_nothing_is_left_after_the_end(case: Case) -> None:
     join = local_join(case)
@@ -200,29 +181,6 @@ def test_no_leak_over_200_batches(how: str) -> None:
 @pytest.mark.parametrize("window", [(100, None), (None, 100)], ids=["left", "right"])
 def test_a_side_without_a_window_is_not_remembered(window: Any) -> None:
     assert most_state(Case([], window, "full")) <= (100 + 25 + 10) + 10
-
-
-def most_state(case: Case) -> int:
-    """The most rows in state over 200 batches of 10 rows a side, of which half find a partner."""
-    join = local_join(case)
-    sizes, blobs = [], []
-    for batch in range(200):
-        left = [row(10 * batch + i, k=i % 7, id=i) for i in range(10)]
-        right = [row(10 * batch + i, k=i % 7 + 3, id=i) for i in range(10)]
-        join.push(table(left, SCHEMA_X), table(right, SCHEMA_X))
-        sizes.append(join.metrics.state_rows + join.metrics.held_rows)
-        blobs.append(len(join.store))
-    for counts in (sizes, blobs):
-        assert max(counts[150:]) == max(counts[100:150])
-    return max(sizes)
-
-
-def feed(how: str, *batches: tuple[list[Row], list[Row]], **said: Any) -> list[list[Any]]:
-    """Results of each batch and of the end, as sorted ids; windows of 5 and 3 microseconds."""
-    case = Case(batches, said.pop("window", (5, 3)), how, **said)
-    found = results(case)
-    assert found == case.answers()
-    return [sorted(batch.elements(), key=str) for batch in found]
 
 
 def test_rows_on_the_edge_of_a_window_are_not_given_up_a_batch_too_early() -> None:

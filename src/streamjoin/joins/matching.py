@@ -132,5 +132,5 @@ class Matcher:
             keys = [b.keys[p] for b, p in zip(pairs.batches, pairs.positions, strict=True)]
             pairs = pairs.where(keys[0] == keys[1])
         if self._join.predicate is not None:
-            pairs = pairs.where(mask(self._join.predicate, pairs.fetch, len(pairs)))
+            pairs = pairs.where(mask(self._join.predicate, pairs.fetch))
         return pairs

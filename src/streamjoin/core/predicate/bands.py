@@ -84,18 +84,14 @@ def find_band(conjuncts: Sequence[Expression]) -> tuple[Band | None, list[Expres
     for group in groups.values():
         places = [i for i, _ in group]
         bounds = [bound for _, several in group for bound in several]
-        limits = _limits(bounds)
-        if limits is None:
+        limits, largest = _limits(bounds), _largest(*bounds[0].columns)
+        band = None if limits is None else _band(bounds, limits)
+        if limits is None or band is None or band.width > largest:
             continue
-        band: Band | None
         if bounds[0].is_whole:
-            band = _whole_band(bounds, limits)
-            conditions = _replaced(conjuncts, places, _inside(*bounds[0].columns, limits))
-        else:
-            band = _float_band(bounds, limits)
-            conditions = [_attempt(c) if i in places else c for i, c in enumerate(conjuncts)]
-        if band is not None and band.width <= _largest(*bounds[0].columns):
-            return band, conditions
+            return band, _replaced(conjuncts, places, _inside(*bounds[0].columns, limits))
+        tried = places if largest < inf else []
+        return band, [_attempt(c) if i in tried else c for i, c in enumerate(conjuncts)]
     return None, list(conjuncts)
 
 
@@ -119,21 +115,18 @@ def _attempt(condition: Expression) -> Expression:
     return Attempt(pa.bool_(), condition)
 
 
-def _whole_band(bounds: Sequence[_Bound], limits: tuple[Fraction, Fraction]) -> Band:
+def _band(bounds: Sequence[_Bound], limits: tuple[Fraction, Fraction]) -> Band | None:
     left, right = bounds[0].columns
-    return Band(left.position, right.position, int(max(abs(limit) for limit in limits)))
-
-
-def _float_band(bounds: Sequence[_Bound], limits: tuple[Fraction, Fraction]) -> Band | None:
-    left, right = bounds[0].columns
+    width = max(abs(limit) for limit in limits)
+    if bounds[0].is_whole:
+        return Band(left.position, right.position, int(width))
     refuses_nan = any(bound.refuses_nan for bound in bounds)
     if not (refuses_nan or all(bound.has_endpoints for bound in bounds)):
         return None  # NaN would match anything
-    width = float(max(abs(limit) for limit in limits))
-    width *= _SINGLE if any(bound.is_single for bound in bounds) else 1.0
+    rounding = _SINGLE if any(bound.is_single for bound in bounds) else 1.0
     floats = is_float(left.type) and is_float(right.type)
     beyond_finite = floats and not refuses_nan
-    return Band(left.position, right.position, width, beyond_finite)
+    return Band(left.position, right.position, float(width) * rounding, beyond_finite)
 
 
 def _inside(left: Column, right: Column, limits: tuple[Fraction, Fraction]) -> Expression:
