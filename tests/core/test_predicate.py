@@ -258,6 +258,12 @@ def test_a_constant_counts_for_every_pair(value: bool | None, expected: bool) ->
     assert mask(literal, _fetch(rows)).tolist() == [expected] * 3
 
 
+def test_columns_are_known() -> None:
+    ratio = build.calculate("/", X, build.absolute(X))
+    assert build.compare(">", ratio, ZERO).columns() == {X}
+    assert build.all_of([build.is_null(X), build.compare(">", Y, ZERO)]).columns() == {X, Y}
+
+
 def test_columns_are_fetched_once() -> None:
     fetched = []
 

@@ -154,7 +154,7 @@ def late(totals: Totals, folder: str | None) -> str:
     '5 (2 of them after an idle time-out), in output/late'
     """
     cause = f" ({totals.idle_late:,} of them after an idle time-out)" if totals.idle_late else ""
-    return f"{totals.late:,}{cause}" + (f", in {folder}" if folder else "")
+    return f"{totals.late:,}{cause}" + (f", in {folder}" if folder and totals.late else "")
 
 
 def clock(seconds: float) -> str:

@@ -70,8 +70,12 @@ class Buckets:
             numbers = np.clip(np.floor(values / self.width), -_FAR, _FAR)
         return np.where(np.isnan(numbers), float(_NOWHERE), numbers).astype(np.int64)
 
-    def touched(self, values: Values) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int64]]]:
+    def touched(
+        self, values: Values, beyond_finite: bool = False
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int64]]]:
         """Passes of (rows, bucket of each) that together cover every bucket of every band.
+
+        Values that are not finite meet none, or those like them if `beyond_finite`.
 
         Examples
         --------
@@ -79,6 +83,9 @@ class Buckets:
         >>> [(r.tolist(), b.tolist()) for r, b in buckets.touched(np.array([7.0, np.nan]))]
         [([0], [0]), ([0], [1]), ([0], [2])]
         """
+        if beyond_finite:
+            others = np.flatnonzero(~np.isfinite(values))
+            yield others, self.of(values[others])
         rows = np.flatnonzero(np.isfinite(values) & (np.abs(values) <= self.limit))
         middle = values[rows]
         slack = self.reach * 2.0**-40 + np.abs(middle) * 2.0**-50

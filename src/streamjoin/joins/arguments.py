@@ -60,8 +60,10 @@ class Resolved:
 
     @property
     def rest(self) -> str | None:
-        """The predicate's text if only SQL can evaluate all of it."""
-        return self.where.text if self.where is not None and self.where.rest else None
+        """The part of the predicate that only SQL can evaluate, as SQL."""
+        if self.where is None or not self.where.rest:
+            return None
+        return " AND ".join(f"({conjunct})" for conjunct in self.where.rest)
 
 
 def resolve(
@@ -76,8 +78,11 @@ def resolve(
     lateness: Duration = "0 seconds",
     idle_timeout: Duration | None = None,
     suffixes: tuple[str, str] = ("_left", "_right"),
+    time_zone: str = "UTC",
 ) -> Resolved:
     """Settings of a window join, or an error that names the argument.
+
+    `time_zone` is that of timestamps in `where` that name none; for the rest see `streamjoin.join`.
 
     Examples
     --------
@@ -91,7 +96,7 @@ def resolve(
     schemas = nullable(schemas[0]), nullable(schemas[1])
     kind = _how(how)
     keys = _keys(on, schemas)
-    found = None if where is None else parse_where(where, schemas)
+    found = None if where is None else parse_where(where, schemas, time_zone)
     if found is not None:
         _check_where(found, kind)
     toward = _direction(direction, kind)

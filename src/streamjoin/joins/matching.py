@@ -108,7 +108,7 @@ class Matcher:
             yield from self._probe(other.keys, other.axis, most)
             return
         values = self._band_values(1 - self._side, other)
-        for rows, buckets in self._buckets.touched(values):
+        for rows, buckets in self._buckets.touched(values, self._join.band.beyond_finite):
             keys = band_keys(other.keys[rows], buckets)
             for mine, theirs in self._probe(keys, other.axis[rows], most):
                 yield mine, rows[theirs].astype(np.int32)

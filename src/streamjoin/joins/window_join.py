@@ -175,6 +175,8 @@ class WindowJoinState:
         strict = list(self.latest)
         self.strict_watermark = _reached(self.strict_watermark, strict, lateness_us)
         awake = [self.latest[side] for side in SIDES if not idle[side]]
+        if not awake:  # nobody holds it: the side that came further leads
+            awake = [max((t for t in strict if t is not None), default=None)]
         self.watermark = _reached(self.watermark, awake, lateness_us)
 
     def see(self, latest: tuple[int | None, int | None], now_us: int | None) -> None:

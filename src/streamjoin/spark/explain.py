@@ -6,7 +6,7 @@ Reading order: this module (what is asked and what comes back), `explain_words` 
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -42,8 +42,11 @@ class JoinExplanation:
         What a pair must fulfil, and where that is checked.
     windows
         Who meets whom in time, as sentences.
-    watermark, emitted, late, idle
-        How far time has come; when rows come out; what becomes of late rows and of a silent input.
+    emitted
+        When rows come out.
+    watermark, late, idle
+        How far time has come; what becomes of late rows and of a silent input. None where the
+        inputs are no streams.
     shards
         How the work is split.
     index
@@ -62,10 +65,10 @@ class JoinExplanation:
     streaming: bool
     conditions: tuple[Conjunct, ...]
     windows: tuple[str, ...]
-    watermark: str
     emitted: tuple[str, ...]
-    late: str
-    idle: str
+    watermark: str | None
+    late: str | None
+    idle: str | None
     shards: Shards
     index: str
     columns: tuple[str, ...]
@@ -80,15 +83,13 @@ class JoinExplanation:
         yield from _section("conditions", conditions or ["none: all rows within the windows match"])
         yield from _section("windows", self.windows)
         yield from _section("comes out", self.emitted)
-        if self.streaming:
-            yield from _section("watermark", [self.watermark])
-            yield from _section("late rows", [self.late])
-            yield from _section("silent input", [self.idle])
+        yield from _section("watermark", [self.watermark])
+        yield from _section("late rows", [self.late])
+        yield from _section("silent input", [self.idle])
         yield from _section("shards", [self.shards.text])
         yield from _section("index", [self.index])
         yield from _section("columns", [", ".join(self.columns)])
-        if self.state:
-            yield from _section("state, about", [*(s.text for s in self.state), totals(self.state)])
+        yield from _section("state, about", [s.text for s in self.state] + totals(self.state))
         for warning in self.warnings:
             yield from _wrapped("  ! ", " " * 4, warning.text)
 
@@ -138,22 +139,22 @@ def explain_frame(frame: DataFrame, rates: Rates = None) -> Explanation:
 
 
 def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplanation:
-    join = plan.resolved.join
+    join, live = plan.resolved.join, plan.streaming
     return JoinExplanation(
         name=plan.name,
         how=join.how,
         direction=join.direction if join.how == "asof" else None,
-        streaming=plan.streaming,
+        streaming=live,
         conditions=words.conditions(plan.resolved),
         windows=words.windows(join),
-        watermark=words.watermark(join),
-        emitted=words.emitted(join, plan.streaming),
-        late=words.late(plan.late_rows),
-        idle=words.idle(join),
+        emitted=words.emitted(join, live),
+        watermark=words.watermark(join) if live else None,
+        late=words.late(plan.late_rows) if live else None,
+        idle=words.idle(join) if live else None,
         shards=words.shards(plan),
         index=words.index(plan.resolved),
         columns=tuple(column.name for column in join.output),
-        state=estimate(plan, rates) if plan.streaming else (),
+        state=estimate(plan, rates) if live else (),
         warnings=tuple(advice(plan)),
     )
 
@@ -183,8 +184,8 @@ def _check_pair(pair: object) -> None:
         raise ConfigError(msg)
 
 
-def _section(title: str, texts: list[str] | tuple[str, ...]) -> Iterator[str]:
-    for number, text in enumerate(texts):
+def _section(title: str, texts: Sequence[str | None]) -> Iterator[str]:
+    for number, text in enumerate(text for text in texts if text is not None):
         head = f"  {title if number == 0 else '':<{_INDENT - 2}}"
         yield from _wrapped(head, " " * _INDENT, text)
 

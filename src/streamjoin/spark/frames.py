@@ -119,6 +119,7 @@ def join(
         (_arrow_schema(left, "left"), _arrow_schema(right, "right")),
         on=on, where=where, how=how, direction=direction, time=time, window=window,
         lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes,
+        time_zone=_time_zone(left, where),
     )  # fmt: skip
     settings = resolved.join
     _refuse_collations(settings, left, right)
@@ -217,14 +218,28 @@ def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
         raise ConfigError(msg)
 
 
-def _refuse_collations(settings: WindowJoin, left: DataFrame, right: DataFrame) -> None:
-    for stream, frame in zip(settings.streams, (left, right), strict=True):
-        for field in (frame.schema.fields[i] for i in stream.key):
-            for collation in _collations(field.dataType) - {"UTF8_BINARY"}:
-                msg = (
-                    f"on: {field.name!r} has collation {collation}; allowed: UTF8_BINARY (cast it)"
-                )
-                raise DataError(msg)
+def _time_zone(frame: DataFrame, where: str | None) -> str:
+    """The session's time zone; a predicate also needs Spark's default arithmetic."""
+    conf = frame.sparkSession.conf
+    if where is not None and conf.get("spark.sql.ansi.enabled", "true") != "true":
+        msg = "spark.sql.ansi.enabled: got 'false' with a `where`; allowed: 'true', the default"
+        raise ConfigError(msg)
+    return str(conf.get("spark.sql.session.timeZone"))
+
+
+def _refuse_collations(join: WindowJoin, left: DataFrame, right: DataFrame) -> None:
+    frames = left, right
+    used = [("on", side, i) for side in SIDES for i in join.streams[side].key]
+    if join.predicate is not None:
+        used += [("where", column.side, column.position) for column in join.predicate.columns()]
+    for argument, side, position in used:
+        field = frames[side].schema.fields[position]
+        for collation in _collations(field.dataType) - {"UTF8_BINARY"}:
+            msg = (
+                f"{argument}: {field.name!r} has collation {collation}; "
+                "allowed: UTF8_BINARY (cast it)"
+            )
+            raise DataError(msg)
 
 
 def _collations(kind: DataType) -> set[str]:

@@ -50,6 +50,11 @@ class Expression(ABC):
         several = [value if isinstance(value, tuple) else (value,) for value in found]
         return tuple(v for value in several for v in value if isinstance(v, Expression))
 
+    def columns(self) -> frozenset["Column"]:
+        """Every column that is read."""
+        mine = {self} if isinstance(self, Column) else set[Column]()
+        return frozenset(mine.union(*(operand.columns() for operand in self.operands)))
+
 
 def mask(expression: Expression, fetch: Fetch) -> NDArray[np.bool_]:
     """For which pairs of rows a condition is true; null is not true.
