@@ -31,6 +31,8 @@ class JoinMetrics:
         Rows and pairs handled; a row that is sent to several shards counts in each.
     busiest
         The most work of one shard; not added up over shards.
+    hot_keys
+        Keys whose rows are spread over several shards.
 
     Examples
     --------
@@ -56,13 +58,14 @@ class JoinMetrics:
     held_rows: int = 0
     work: int = 0
     busiest: int = 0
+    hot_keys: int = 0
 
     def __add__(self, other: "JoinMetrics") -> "JoinMetrics":
         return JoinMetrics(*(getattr(self, f) + getattr(other, f) for f in METRIC_NAMES))
 
     def without_state(self) -> "JoinMetrics":
         """The counts that add up over batches: sizes and maxima do not."""
-        return replace(self, state_rows=0, state_bytes=0, held_rows=0, busiest=0)
+        return replace(self, state_rows=0, state_bytes=0, held_rows=0, busiest=0, hot_keys=0)
 
 
 METRIC_NAMES: tuple[str, ...] = tuple(field.name for field in fields(JoinMetrics))

@@ -22,7 +22,8 @@ SCHEMA = pa.schema(
 def stream(side: int) -> list[pa.Table]:
     """Batches with disorder, ties, null keys and keys that only one side has, and then the end.
 
-    The last batch is a row far ahead, so that the watermark passes all others.
+    The last batch is a row far ahead, so that the watermark passes all others. It has no nulls:
+    Spark filters those that cannot match before it takes the watermark.
     """
     rng = np.random.default_rng(side)
     batches = []
@@ -32,7 +33,7 @@ def stream(side: int) -> list[pa.Table]:
         numbers = [x if x < 9 else None for x in rng.integers(0, 10, N_ROWS).tolist()]
         ids = (1000 * side + i * N_ROWS + np.arange(N_ROWS)).tolist()
         batches.append(rows(keys, times.tolist(), numbers, ids))
-    return [*batches, rows([-1 - side], [3_600_000], [None], [-1])]
+    return [*batches, rows([-1 - side], [3_600_000], [0], [-1])]
 
 
 def rows(

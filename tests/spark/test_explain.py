@@ -164,7 +164,7 @@ def test_text_and_json_say_the_same(ticks: DataFrame) -> None:
     text = str(found)
     assert text == repr(found)
     assert all(len(line) <= 100 for line in text.splitlines())
-    assert found.joins[0].late.endswith(f"counted and written to {Path('late').resolve()}")
+    assert str(found.joins[0].late).endswith(f"counted and written to {Path('late').resolve()}")
     assert "  ! no lateness" in text
     document = found.to_dict()
     assert json.loads(json.dumps(document)) == document

@@ -21,7 +21,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
 from streamjoin.joins.asof import nearest
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.matching import MAX_PAIRS, Matcher, Part, bounds, coordinates
+from streamjoin.joins.matching import MAX_PAIRS, Matcher, Moved, Part, bounds, coordinates
 from streamjoin.joins.ordering import release
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
@@ -38,6 +38,11 @@ class LateRows:
     def __len__(self) -> int:
         return len(self.late_by)
 
+    def and_also(self, more: "LateRows") -> "LateRows":
+        """These rows and others of the same side."""
+        rows = pa.concat_batches([self.rows, more.rows])
+        return LateRows(rows, np.concatenate([self.late_by, more.late_by]))
+
 
 class WindowJoinLogic:
     """Joins batch after batch; knows no engine and no clock.
@@ -50,12 +55,21 @@ class WindowJoinLogic:
         Directory of what was remembered; changed in place.
     store
         Where the basic windows of that directory are.
+    moved
+        Which rows meet each other in another shard.
     """
 
-    def __init__(self, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> None:
+    def __init__(
+        self,
+        join: WindowJoin,
+        state: WindowJoinState,
+        store: WindowStore,
+        moved: Moved | None = None,
+    ) -> None:
         self.join = join
         self.state = state
         self._store = store
+        self._moved = moved
 
     def on_batch(
         self, arrivals: tuple[Arrival, Arrival], now_us: int | None = None, end: bool = False
@@ -170,7 +184,7 @@ class WindowJoinLogic:
                 others = _chained(others, other)
             matcher = None
             for met in others:
-                matcher = matcher or Matcher(self.join, side, part)
+                matcher = matcher or Matcher(self.join, side, part, self._moved)
                 sides = (part, met) if side == LEFT else (met, part)
                 for pairs in matcher.meet(met.batch):
                     yield from self._marked(pairs, sides)

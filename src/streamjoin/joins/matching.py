@@ -1,6 +1,6 @@
 """Who meets whom: an index over one side's arrivals, past which rows of the other are streamed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,9 @@ from streamjoin.joins.window_join import WindowJoin
 MAX_PAIRS: Final = 1 << 18
 MAX_BYTES: Final = 64 << 20
 """Results handed out at once, by number and by average width, where one batch yields very many."""
+
+Moved = Callable[[Batch], NDArray[np.bool_]]
+"""Which rows of a batch meet each other in another shard."""
 
 
 @dataclass
@@ -78,12 +81,18 @@ class Matcher:
         Whose arrivals these are.
     arrivals
         At least one row.
+    moved
+        Where given: pairs of two such rows are left out.
     """
 
-    def __init__(self, join: WindowJoin, side: Side, arrivals: Part) -> None:
+    def __init__(
+        self, join: WindowJoin, side: Side, arrivals: Part, moved: Moved | None = None
+    ) -> None:
         self._join = join
         self._side = side
         self._arrivals = arrivals.batch
+        self._moved = moved
+        self._mine_moved = None if moved is None else moved(arrivals.batch)
         self._low, self._high = bounds(join, side)
         keys = arrivals.batch.keys
         if join.band is not None:
@@ -96,12 +105,22 @@ class Matcher:
         """All matches with rows of the other side, in pieces."""
         width = self._arrivals.bytes_per_row + other.bytes_per_row
         most = max(1, min(MAX_PAIRS, MAX_BYTES // width))
-        for mine, theirs in self._candidates(other, most):
+        for mine, theirs in self._here(other, self._candidates(other, most)):
             if self._side == LEFT:
                 pairs = Pairs((self._arrivals, other), (mine, theirs))
             else:
                 pairs = Pairs((other, self._arrivals), (theirs, mine))
             yield self._verified(pairs)
+
+    def _here(self, other: Batch, pairs: Iterator[PairPositions]) -> Iterator[PairPositions]:
+        """Leave out pairs that another shard finds."""
+        if self._moved is None or self._mine_moved is None:
+            yield from pairs
+            return
+        theirs_moved = self._moved(other)
+        for mine, theirs in pairs:
+            here = ~(self._mine_moved[mine] & theirs_moved[theirs])
+            yield mine[here], theirs[here]
 
     def _candidates(self, other: Batch, most: int) -> Iterator[PairPositions]:
         if self._join.band is None:

@@ -6,7 +6,7 @@ and the other way round. Expiry is strict, ``age > window`` (X-6). Where a windo
 tuple that is earlier in the total order must be among the last n of its stream before the other.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
@@ -159,6 +159,19 @@ class WindowJoinState:
         """Read `to_dict` back."""
         left, right = ([BasicWindow(*w) for w in side] for side in values["windows"])
         return cls(**{**values, "windows": (left, right)})
+
+    def with_windows(
+        self, windows: tuple[list[BasicWindow], list[BasicWindow]]
+    ) -> "WindowJoinState":
+        """A state of the same times that remembers other rows."""
+        return replace(
+            self,
+            latest=list(self.latest),
+            released=list(self.released),
+            held=list(self.held),
+            seen=list(self.seen),
+            windows=windows,
+        )
 
     def advance(
         self, latest: tuple[int | None, int | None], lateness_us: int, idle_us: int | None

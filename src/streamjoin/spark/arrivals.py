@@ -5,15 +5,17 @@ from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamjoin._typing import SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.order import Order
+from streamjoin.core.stream import Stream
 from streamjoin.joins.base import Arrival
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.pack import NEVER
 
-_COLUMNS = ("side", "part", "chunk", "latest", "nulls", "clock", "blob", "loose", "order")
+Arrivals = tuple[Arrival, Arrival]
 
 
 class PackedRow(NamedTuple):
@@ -25,9 +27,18 @@ class PackedRow(NamedTuple):
     latest: int
     nulls: int
     clock: int
+    total: int
+    task_rows: int
+    all_rows: int
+    known: str
     blob: bytes
     loose: bytes | None
     order: bytes | None
+    spread: bytes | None
+    copies: bytes | None
+
+
+_COLUMNS = PackedRow._fields
 
 
 def from_frames(frames: Iterable[pd.DataFrame]) -> list[PackedRow]:
@@ -42,29 +53,56 @@ def from_batches(batches: Iterable[pa.RecordBatch]) -> list[PackedRow]:
     return [PackedRow(*row) for part in columns for row in zip(*part, strict=True)]
 
 
-def unpack(join: WindowJoin, packed: list[PackedRow]) -> tuple[tuple[Arrival, Arrival], int]:
+def unpack(join: WindowJoin, packed: list[PackedRow]) -> tuple[Arrivals, int]:
     """What both sides bring, and the clock.
 
     Blobs come in any order; they are put in that of map partition and chunk, so that a batch which
     is run again gives the same rows.
     """
-    in_order = sorted(packed, key=lambda row: row[:3])
-    arrivals = [_arrival(join, side, [r for r in in_order if r.side == side]) for side in SIDES]
-    return (arrivals[0], arrivals[1]), max(row.clock for row in packed)
+    left, right = (_arrival(join, side, _of(side, packed)) for side in SIDES)
+    return (left, right), max(row.clock for row in packed)
+
+
+def unpack_spread(join: WindowJoin, packed: list[PackedRow], watermark: int | None) -> Arrivals:
+    """What both sides bring of hot keys that are spread to the shard.
+
+    A late row is left to the shard that counts it.
+    """
+    left, right = (
+        _spread_arrival(join.streams[side], _of(side, packed), watermark) for side in SIDES
+    )
+    return left, right
+
+
+def _of(side: Side, packed: list[PackedRow]) -> list[PackedRow]:
+    return sorted((row for row in packed if row.side == side), key=lambda row: row[:3])
+
+
+def _latest(rows: list[PackedRow]) -> int | None:
+    latest = max((row.latest for row in rows), default=NEVER)
+    return None if latest == NEVER else int(latest)
 
 
 def _arrival(join: WindowJoin, side: Side, rows: list[PackedRow]) -> Arrival:
     stream = join.streams[side]
-    latest = max((row.latest for row in rows), default=NEVER)
     loose = list(_read((row.loose for row in rows), stream.stored))
     orders = [Order.from_bytes(row.order) for row in rows if row.order is not None]
     return Arrival(
         batch=Batch.gather(list(_read((row.blob for row in rows), stream.stored)), stream),
         loose=pa.concat_batches(loose) if loose else None,
-        latest=None if latest == NEVER else int(latest),
+        latest=_latest(rows),
         nulls=sum(int(row.nulls) for row in rows),
         order=Order.joined(orders) if stream.window_rows is not None else None,
     )
+
+
+def _spread_arrival(stream: Stream, rows: list[PackedRow], watermark: int | None) -> Arrival:
+    chunks = list(_read((row.spread for row in rows), stream.stored))
+    for copies in _read((row.copies for row in rows), stream.stored):
+        times = copies.column(stream.time).view(pa.int64())
+        on_time = copies if watermark is None else copies.filter(pc.greater_equal(times, watermark))
+        chunks += [on_time] if on_time.num_rows else []
+    return Arrival(Batch.gather(chunks, stream), latest=_latest(rows))
 
 
 def _read(blobs: Iterable[bytes | None], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

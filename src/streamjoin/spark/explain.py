@@ -1,7 +1,8 @@
 """What a join will do, in words: for the user to read before the query starts.
 
-Reading order: this module (what is asked and what comes back), `explain_words` (the sentences),
-`explain_state` (the estimate of the state), `explain_warnings` (what may go wrong).
+Reading order: this module (what is asked and what comes back), `explain_conditions` (what a pair
+must fulfil), `explain_words` (time and shards), `explain_state` (about how much is remembered),
+`explain_warnings` (what may go wrong).
 """
 
 import json
@@ -14,9 +15,10 @@ from pyspark.sql import DataFrame
 
 from streamjoin.errors import ConfigError
 from streamjoin.spark import explain_words as words
+from streamjoin.spark.explain_conditions import Conjunct, conditions, index
 from streamjoin.spark.explain_state import SideEstimate, estimate, totals
 from streamjoin.spark.explain_warnings import Advice, advice
-from streamjoin.spark.explain_words import Conjunct, Shards
+from streamjoin.spark.explain_words import Shards
 from streamjoin.spark.plans import JoinPlan, plans_of
 
 Rates = tuple[float, float] | Mapping[str, tuple[float, float]] | None
@@ -79,8 +81,8 @@ class JoinExplanation:
         """The text, line by line."""
         kind = f"{self.how} ({self.direction})" if self.direction else self.how
         yield f"{self.name}: {kind} join of two {'streams' if self.streaming else 'tables'}"
-        conditions = [f"{c.text}  ({c.described})" for c in self.conditions]
-        yield from _section("conditions", conditions or ["none: all rows within the windows match"])
+        texts = [f"{c.text}  ({c.described})" for c in self.conditions]
+        yield from _section("conditions", texts or ["none: all rows within the windows match"])
         yield from _section("windows", self.windows)
         yield from _section("comes out", self.emitted)
         yield from _section("watermark", [self.watermark])
@@ -145,14 +147,14 @@ def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplana
         how=join.how,
         direction=join.direction if join.how == "asof" else None,
         streaming=live,
-        conditions=words.conditions(plan.resolved),
+        conditions=conditions(plan.resolved),
         windows=words.windows(join),
         emitted=words.emitted(join, live),
         watermark=words.watermark(join) if live else None,
         late=words.late(plan.late_rows) if live else None,
         idle=words.idle(join) if live else None,
         shards=words.shards(plan),
-        index=words.index(plan.resolved),
+        index=index(plan.resolved),
         columns=tuple(column.name for column in join.output),
         state=estimate(plan, rates) if live else (),
         warnings=tuple(advice(plan)),

@@ -1,35 +1,14 @@
-"""The sentences of an explanation."""
+"""The sentences of an explanation about time and shards."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
-from streamjoin.core.predicate.expressions import And, Attempt, Expression
 from streamjoin.durations import format_duration
-from streamjoin.joins.arguments import Resolved
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.plans import JoinPlan
 
 NAMES: Final = ("left", "right")
-_PLACES: Final = {
-    "key": "key",
-    "index": "index of bands, then checked by the operator",
-    "operator": "checked by the operator",
-    "spark": "by Spark, after the join",
-}
-
-
-@dataclass(frozen=True)
-class Conjunct:
-    """One condition on pairs, and where it is evaluated: key, index, operator or spark."""
-
-    text: str
-    place: str
-
-    @property
-    def described(self) -> str:
-        """The place in words."""
-        return _PLACES[self.place]
 
 
 @dataclass(frozen=True)
@@ -59,31 +38,6 @@ class Shards:
         if self.copies == (1, 1):
             sent = "each row is sent to one shard"
         return f"{self.routing}, over {_n(self.n_partitions, 'partition')}; {sent}"
-
-
-def conditions(resolved: Resolved) -> tuple[Conjunct, ...]:
-    """Every condition besides the windows, and where it is evaluated."""
-    left, right = resolved.join.streams
-    names = left.schema.names, right.schema.names
-    keys = [
-        Conjunct(f"left.{names[0][a]} = right.{names[1][b]}", "key")
-        for a, b in zip(left.key, right.key, strict=True)
-    ]
-    rest = resolved.where.rest if resolved.where else ()
-    return (*keys, *_checked(resolved.join), *(Conjunct(text, "spark") for text in rest))
-
-
-def _checked(join: WindowJoin) -> list[Conjunct]:
-    """What the operator evaluates. The conditions of a band are the ones that may not fail."""
-    parts = _parts(join.predicate)
-    places = ["index" if isinstance(part, Attempt) else "operator" for part in parts]
-    return [Conjunct(part.describe(), place) for part, place in zip(parts, places, strict=True)]
-
-
-def _parts(predicate: Expression | None) -> tuple[Expression, ...]:
-    if predicate is None:
-        return ()
-    return predicate.parts if isinstance(predicate, And) else (predicate,)
 
 
 def windows(join: WindowJoin) -> tuple[str, ...]:
@@ -191,27 +145,6 @@ def shards(plan: JoinPlan) -> Shards:
         n // len({routing.fragment(shard, side) for shard in range(n)}) for side in SIDES
     )
     return Shards(n, plan.n_partitions, routing.describe(), (left, right))
-
-
-def index(resolved: Resolved) -> str:
-    """How matches are found."""
-    join = resolved.join
-    if join.how == "asof":
-        return f"of right rows, {_keyed(join)} in order of time"
-    arrivals = "of the rows that arrive; what is remembered is streamed past it"
-    if join.band is not None:
-        also = f" {_keyed(join)} and" if join.left.key else ""
-        return f"hash index{also} by buckets of about {join.band.width:g} {arrivals}"
-    if join.left.key:
-        return f"hash index {_keyed(join)} {arrivals}"
-    return "none: every pair within the windows is looked at"
-
-
-def _keyed(join: WindowJoin) -> str:
-    if not join.left.key:
-        return "without a key,"
-    exact = join.left.has_exact_key and join.right.has_exact_key
-    return "by key" if exact else "by a hash of the key (then the keys are compared)"
 
 
 def _n(count: int, noun: str) -> str:

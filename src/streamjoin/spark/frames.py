@@ -1,6 +1,7 @@
 """Joins on Spark DataFrames: what users call."""
 
 import uuid
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -14,7 +15,8 @@ from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.spark.labels import shard_labels
+from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
+from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
@@ -40,6 +42,7 @@ def join(
     suffixes: tuple[str, str] = ("_left", "_right"),
     shards: int | None = None,
     rates: tuple[float, float] | None = None,
+    hot_keys: str | Literal[False] | None = None,
     name: str = "streamjoin",
 ) -> DataFrame:
     """Join two streams within windows, exactly.
@@ -88,6 +91,10 @@ def join(
         ``spark.sql.shuffle.partitions``.
     rates
         How many rows the two streams bring, relative to each other; decides the shape of the grid.
+    hot_keys
+        Folder that all machines see, through which shards tell which keys to spread over several
+        shards, as inner joins by key over time windows do; False for none. By default it is beside
+        the checkpoints, if ``spark.sql.streaming.checkpointLocation`` is set, else there is none.
     name
         Name of the join's counters in the query's ``observedMetrics``; give each join of a query
         its own.
@@ -130,11 +137,21 @@ def join(
     n_shards = _shards(shards, n_partitions, spark.sparkContext.defaultParallelism)
     routing = _routing(settings, n_shards, _rates(rates))
     join_id = uuid.uuid4().hex
+    labels = tuple(shard_labels(routing.n_shards, n_partitions))
+    tasks = shards_of_tasks(labels, n_partitions)
+    may_spread = left.isStreaming and can_spread(settings) and len(tasks) > 1
+    folder = find_folder(hot_keys, spark, may_spread)
+    hot = None if folder is None else HotFolder(folder, name, labels, tasks)
     plan = JoinPlan(
-        name, resolved, routing, n_partitions, left.isStreaming, late.folder if late else None
+        name,
+        resolved,
+        routing,
+        n_partitions,
+        left.isStreaming,
+        late.folder if late else None,
+        hot.folder if hot else None,
     )
     remember(join_id, plan)
-    labels = tuple(shard_labels(routing.n_shards, n_partitions))
     shard = ShardJoin(
         join=settings,
         routing=routing,
@@ -146,6 +163,7 @@ def join(
         },
         join_id=join_id,
         late=late,
+        hot=hot,
     )
     result = shard.form.finish(_emitted(left, right, shard), name)
     return result if resolved.rest is None else _filtered(result, resolved)
@@ -153,7 +171,9 @@ def join(
 
 def _emitted(left: DataFrame, right: DataFrame, shard: ShardJoin) -> DataFrame:
     packed = [
-        frame.mapInArrow(Packer(shard.join, side, shard.labels, shard.routing), PACKED_DDL)
+        frame.mapInArrow(
+            Packer(shard.join, side, shard.labels, shard.routing, shard.hot), PACKED_DDL
+        )
         for side, frame in zip(SIDES, (left, right), strict=True)
     ]
     groups = packed[0].unionAll(packed[1]).groupBy("shard")

@@ -5,6 +5,8 @@ leave others empty. So a shard's label is the smallest number whose hash falls i
 partition.
 """
 
+from collections.abc import Sequence
+
 _MASK = 0xFFFFFFFF
 _SEED = 42  # of Spark's hash partitioning
 
@@ -31,6 +33,20 @@ def shard_labels(n_shards: int, n_partitions: int) -> list[int]:
             labels.append(candidate)
         candidate += 1
     return labels
+
+
+def shards_of_tasks(labels: Sequence[int], n_partitions: int) -> tuple[tuple[int, ...], ...]:
+    """Numbers of the shards that fall into one partition, hence into one task.
+
+    Examples
+    --------
+    >>> shards_of_tasks(shard_labels(3, 2), 2)
+    ((0, 2), (1,))
+    """
+    tasks: dict[int, list[int]] = {}
+    for shard, label in enumerate(labels):
+        tasks.setdefault(murmur3_long(label) % n_partitions, []).append(shard)
+    return tuple(tuple(shards) for shards in tasks.values())
 
 
 def murmur3_long(value: int) -> int:

@@ -9,18 +9,20 @@ batch, whichever keys fell to it.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from streamjoin._typing import Side
 from streamjoin.core.batch import Arranged, Batch, arrange
+from streamjoin.joins.hot_keys import HotKey, HotKeys
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.spark.routing import Routing, Split
-from streamjoin.spark.worker import settle
+from streamjoin.spark.hot_keys import HotFolder, describe
+from streamjoin.spark.routing import Routing, Split, split_hot
+from streamjoin.spark.worker import Run, running, settle
 
 CHUNK_BYTES: Final = 4 << 20
 """A map task sends what it has gathered once it holds so much.
@@ -34,7 +36,8 @@ NEVER: Final = -(2**63)
 
 PACKED_DDL: Final = (
     "shard long, side int, part int, chunk int, latest long, nulls long, clock long, "
-    "blob binary, loose binary, order binary"
+    "total long, task_rows long, all_rows long, known string, "
+    "blob binary, loose binary, order binary, spread binary, copies binary"
 )
 _PACKED: Final = pa.schema(
     [
@@ -45,12 +48,20 @@ _PACKED: Final = pa.schema(
         ("latest", pa.int64()),
         ("nulls", pa.int64()),
         ("clock", pa.int64()),
+        ("total", pa.int64()),
+        ("task_rows", pa.int64()),
+        ("all_rows", pa.int64()),
+        ("known", pa.string()),
         ("blob", pa.binary()),
         ("loose", pa.binary()),
         ("order", pa.binary()),
+        ("spread", pa.binary()),
+        ("copies", pa.binary()),
     ]
 )
 Batches = Iterable[pa.RecordBatch]
+Known = dict[int, list[HotKey]]
+"""The hot keys that a map task knows of, by the label of their home."""
 
 
 @dataclass(frozen=True)
@@ -60,29 +71,40 @@ class Packer:
     Each packed row holds what one map task has for one shard in one chunk: `blob` the rows,
     `loose` those that can match nothing but are answered, `order` the times of all rows and which
     of them are the shard's. `clock` is the task's, `latest` the largest event time of the chunk;
-    `nulls` are counted by the first shard.
+    `total` counts its rows and `nulls`, in the first shard, those that can match nothing. Of hot
+    keys, `spread` are rows that the shard counts, `copies` those that another one does, `known`
+    says which of the shard's keys the task took for hot, `task_rows` and `all_rows` how many rows
+    were sent to the shards that share its task and to all.
     """
 
     join: WindowJoin
     side: Side
     labels: tuple[int, ...]
     routing: Routing
+    hot: HotFolder | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Blobs of one map task, in the order of its rows."""
+        """Blobs of one map task; called by Spark."""
         context = TaskContext.get()
-        part = context.partitionId() if context else 0
-        for chunk, rows in enumerate(_gather(batches)):
-            yield self._pack(rows, part, chunk)
+        yield from self.pack(batches, context.partitionId() if context else 0, running())
         settle()
 
-    def _pack(self, rows: pa.RecordBatch, part: int, chunk: int) -> pa.RecordBatch:
+    def pack(self, batches: Batches, part: int, run: Run) -> Iterator[pa.RecordBatch]:
+        """Blobs of one partition, in the order of its rows."""
+        known = None if self.hot is None else self.hot.read(run)
+        for chunk, rows in enumerate(_gather(batches)):
+            yield self._pack(rows, part, chunk, known)
+
+    def _pack(
+        self, rows: pa.RecordBatch, part: int, chunk: int, known: Known | None = None
+    ) -> pa.RecordBatch:
         stream = self.join.streams[self.side]
         arranged = arrange(rows, stream)
         latest = NEVER if arranged.latest is None else arranged.latest
         n = len(self.labels)
-        split = self.routing.split(Batch(arranged.rows, stream), self.side)
-        blobs = _serialize(arranged.rows.take(pa.array(split.positions)), split.begin)
+        split, spread = self._split(Batch(arranged.rows, stream), known)
+        blobs = _serialize(arranged.rows, split)
+        cells = _serialize(arranged.rows, spread) if spread else pa.nulls(2 * n, pa.binary())
         fragments = [self.routing.fragment(shard, self.side) for shard in range(n)]
         columns = [
             pa.array(self.labels, pa.int64()),
@@ -92,11 +114,40 @@ class Packer:
             pa.array([latest] * n, pa.int64()),
             pa.array([arranged.loose.num_rows] + [0] * (n - 1), pa.int64()),
             pa.array([time.time_ns() // 1000] * n, pa.int64()),
+            pa.array([rows.num_rows] * n, pa.int64()),
+            *self._told(split, spread, known),
             blobs if fragments == list(range(n)) else blobs.take(pa.array(fragments)),
             self._loose(arranged, chunk),
             self._orders(arranged, split, fragments),
+            cells.slice(0, n),
+            cells.slice(n, n),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+
+    def _split(self, batch: Batch, known: Known | None) -> tuple[Split, Split | None]:
+        """Positions by fragment, and those of rows that are spread."""
+        if known is not None and any(known.values()):
+            hot = HotKeys([key for keys in known.values() for key in keys])
+            reach = self.join.streams[1 - self.side].window_us
+            found = split_hot(hot, batch, self.side, len(self.labels), reach)
+            if found is not None:
+                return found
+        return self.routing.split(batch, self.side), None
+
+    def _told(self, split: Split, spread: Split | None, known: Known | None) -> list[pa.Array]:
+        """What shards are told to find hot keys."""
+        n = len(self.labels)
+        if self.hot is None or known is None:
+            return [pa.array([0] * n), pa.array([0] * n), pa.array([""] * n)]
+        sent = np.diff(split.begin)
+        if spread is not None:
+            sent = sent + np.diff(spread.begin).reshape(2, n).sum(axis=0)
+        task_rows = np.zeros(n, np.int64)
+        for shards in map(list, self.hot.tasks):
+            task_rows[shards] = sent[shards].sum()
+        all_rows = np.full(n, sent.sum())
+        texts = [describe(known[label]) for label in self.labels]
+        return [pa.array(task_rows), pa.array(all_rows), pa.array(texts, pa.string())]
 
     def _loose(self, arranged: Arranged, chunk: int) -> pa.Array:
         blobs: list[bytes | None] = [None] * len(self.labels)
@@ -130,12 +181,13 @@ def _gather(batches: Batches) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _serialize(rows: pa.RecordBatch, begin: NDArray[np.int64]) -> pa.Array:
-    """Arrow IPC bytes of consecutive parts, as one binary column written once."""
+def _serialize(rows: pa.RecordBatch, split: Split) -> pa.Array:
+    """Arrow IPC bytes of each part, as one binary column written once."""
+    taken = rows.take(pa.array(split.positions))
     sink = pa.BufferOutputStream()
     offsets = [0]
-    for start, stop in zip(begin[:-1].tolist(), begin[1:].tolist(), strict=True):
-        sink.write(rows.slice(start, stop - start).serialize())
+    for start, stop in pairwise(split.begin.tolist()):
+        sink.write(taken.slice(start, stop - start).serialize())
         offsets.append(sink.tell())
     ends = pa.py_buffer(np.array(offsets, np.int32))
     return pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, sink.getvalue()])

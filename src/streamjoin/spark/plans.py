@@ -35,6 +35,8 @@ class JoinPlan:
         Whether the inputs are streams.
     late_rows
         Folder for late rows, if any.
+    hot_keys
+        Folder for decisions about hot keys; None if they are not spread.
     """
 
     name: str
@@ -43,6 +45,7 @@ class JoinPlan:
     n_partitions: int
     streaming: bool
     late_rows: str | None
+    hot_keys: str | None
 
 
 _PLANS: dict[str, JoinPlan] = {}

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
@@ -16,14 +15,19 @@ from streamjoin.errors import StateError
 from streamjoin.joins.base import MemoryStore
 from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
+from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState, refuse_other
 from streamjoin.metrics import JoinMetrics
-from streamjoin.spark.arrivals import from_batches, from_frames, unpack
+from streamjoin.spark.arrivals import PackedRow, from_batches, from_frames, unpack, unpack_spread
+from streamjoin.spark.hot_keys import HotFolder
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.routing import Routing
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.store import STATE_KEY, STATE_VALUE, SparkStore, local_folder
-from streamjoin.spark.worker import settle
+from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore, local_folder
+from streamjoin.spark.worker import Run, running, settle
+
+SPREAD: Final = 16
+"""First number in the state's keys of rows that were spread to a shard."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class ShardJoin:
         Names the local copies of this plan.
     late
         Where late rows go; None for nowhere.
+    hot
+        Where decisions about hot keys go; None if keys are not spread.
     """
 
     join: WindowJoin
@@ -55,17 +61,84 @@ class ShardJoin:
     agreed: dict[str, str]
     join_id: str
     late: LateSink | None = None
+    hot: HotFolder | None = None
 
-    def counters(self, metrics: JoinMetrics, label: int) -> str:
+    def on_batch(
+        self, windows: MapState, label: int, packed: list[PackedRow], run: Run
+    ) -> Iterator[pa.Table]:
+        """Join one shard's part of a micro-batch: result rows, and at last the counters.
+
+        Decides from the committed state and the batch alone, so a retried batch gives the same
+        rows.
+        """
+        copies = local_folder(f"{self.join_id}-{run.query}", label)
+        stores = SparkStore(windows, copies), SparkStore(windows, copies, SPREAD)
+        state, spread = self._read(stores[0].read_directory())
+        self._check_hot(spread, label, packed, run)
+        arrivals, now_us = unpack(self.join, packed)
+        cells = unpack_spread(self.join, packed, state.watermark)
+        logic = SpreadJoinLogic(self.join, (state, spread), stores)
+        results = logic.on_batch(arrivals, cells, now_us)
+        for columns in gather(emitted.take(self.join.output) for emitted in results):
+            yield self.form.table(columns)
+        self._write_late(logic, label, run.query)
+        self._decide_hot(logic, label, packed, run)
+        directory = {"agreed": self.agreed, **state.to_dict()}
+        if spread:
+            directory["spread"] = spread.to_dict()
+        stores[0].write_directory(json.dumps(directory, separators=(",", ":")).encode())
+        stores[0].drop_other_copies(
+            stores[0].copies(state.windows) | stores[1].copies(spread.windows)
+        )
+        yield self.form.counters_table(self._counters(logic.metrics, label, packed))
+
+    def _read(self, directory: bytes | None) -> tuple[WindowJoinState, SpreadState]:
+        if directory is None:
+            return WindowJoinState(), SpreadState()
+        try:
+            values = json.loads(directory)
+            agreed, spread = values.pop("agreed"), values.pop("spread", None)
+        except (ValueError, KeyError, TypeError):
+            msg = "the checkpoint holds no readable directory of this join; use a new one"
+            raise StateError(msg) from None
+        refuse_other(agreed, self.agreed)
+        known = SpreadState() if spread is None else SpreadState.from_dict(spread)
+        return WindowJoinState.from_dict(values), known
+
+    def _check_hot(
+        self, spread: SpreadState, label: int, packed: list[PackedRow], run: Run
+    ) -> None:
+        if self.hot is not None:
+            self.hot.check(run, label, spread.keys, {row.known for row in packed})
+        elif spread:
+            msg = (
+                "hot_keys: the checkpoint holds keys that are spread over shards; allowed: a folder"
+                " that all machines see, as before"
+            )
+            raise StateError(msg)
+
+    def _decide_hot(
+        self, logic: SpreadJoinLogic, label: int, packed: list[PackedRow], run: Run
+    ) -> None:
+        if self.hot is None or run.batch is None:
+            return
+        rows = sum(row.task_rows for row in packed), sum(row.all_rows for row in packed)
+        hot = logic.decide(run.batch, rows, self.labels.index(label), self.hot.tasks)
+        if hot is not None:
+            self.hot.write(run, label, hot)
+
+    def _counters(self, metrics: JoinMetrics, label: int, packed: list[PackedRow]) -> str:
         """The counters of one shard, without rows that another one counts."""
         shard = self.labels.index(label)
+        counted: dict[str, int] = {}
         for side, name in ((LEFT, "left"), (RIGHT, "right")):
+            total = sum(int(row.total) for row in packed if row.side == side)
+            counted[f"rows_{name}"] = total if shard == 0 else 0
             if not self.routing.counts(shard, side):
-                no_rows = dict.fromkeys((f"rows_{name}", f"late_{name}", f"idle_late_{name}"), 0)
-                metrics = replace(metrics, **no_rows)
-        return json.dumps(asdict(replace(metrics, busiest=metrics.work)))
+                counted |= {f"late_{name}": 0, f"idle_late_{name}": 0}
+        return json.dumps(asdict(replace(metrics, **counted, busiest=metrics.work)))
 
-    def write_late(self, logic: WindowJoinLogic, label: int, query: str) -> None:
+    def _write_late(self, logic: SpreadJoinLogic, label: int, query: str) -> None:
         """Keep the late rows of a batch, if asked to."""
         shard = self.labels.index(label)
         for side in SIDES:
@@ -76,19 +149,17 @@ class ShardJoin:
     def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""
         logic = WindowJoinLogic(self.join, WindowJoinState(), MemoryStore())
-        arrivals, _ = unpack(self.join, from_batches(batches))
+        packed = from_batches(batches)
+        arrivals, _ = unpack(self.join, packed)
         results = logic.on_batch(arrivals, end=True)
         for columns in gather(emitted.take(self.join.output) for emitted in results):
             yield from self.form.table(columns).to_batches()
-        counters = self.counters(logic.metrics, key[0].as_py())
+        counters = self._counters(logic.metrics, key[0].as_py(), packed)
         yield from self.form.counters_table(counters).to_batches()
 
 
 class WindowJoinProcessor(StatefulProcessor):
-    """Runs a `WindowJoinLogic` on the state of one shard.
-
-    Decides from the committed state and the batch alone, so a retried batch gives the same rows.
-    """
+    """Runs a `ShardJoin` on the state of each shard."""
 
     def __init__(self, shard: ShardJoin) -> None:
         self._shard = shard
@@ -101,43 +172,14 @@ class WindowJoinProcessor(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         """Join one shard's part of a micro-batch; called by Spark."""
-        shard, label, query = self._shard, int(key[0]), _query()
-        store = SparkStore(self._windows, local_folder(f"{shard.join_id}-{query}", label))
-        state = self._read(store.read_directory())
         # Rows come to processors of transformWithState; this one is given frames.
         packed = from_frames(cast(Iterator[pd.DataFrame], rows))
-        arrivals, now_us = unpack(shard.join, packed)
-        logic = WindowJoinLogic(shard.join, state, store)
-        results = logic.on_batch(arrivals, now_us)
-        for columns in gather(emitted.take(shard.join.output) for emitted in results):
-            yield to_frame(shard.form.table(columns))
-        shard.write_late(logic, label, query)
-        directory = {"agreed": shard.agreed, **state.to_dict()}
-        store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
-        store.drop_other_copies(state.windows)
-        yield to_frame(shard.form.counters_table(shard.counters(logic.metrics, label)))
+        for table in self._shard.on_batch(self._windows, int(key[0]), packed, running()):
+            yield to_frame(table)
         settle()
 
     def close(self) -> None:
         """Nothing to release; called by Spark."""
-
-    def _read(self, directory: bytes | None) -> WindowJoinState:
-        if directory is None:
-            return WindowJoinState()
-        try:
-            values = json.loads(directory)
-            agreed = values.pop("agreed")
-        except (ValueError, KeyError, TypeError):
-            msg = "the checkpoint holds no readable directory of this join; use a new one"
-            raise StateError(msg) from None
-        refuse_other(agreed, self._shard.agreed)
-        return WindowJoinState.from_dict(values)
-
-
-def _query() -> str:
-    """Id of the running query: one DataFrame may be started as several."""
-    context = TaskContext.get()
-    return str(context.getLocalProperty("sql.streaming.queryId") if context else None)
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:

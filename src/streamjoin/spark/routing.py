@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import LEFT, RIGHT, Positions, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.equi import split_by_shard
+from streamjoin.joins.hot_keys import HotKeys
 from streamjoin.joins.window_join import How
 
 
@@ -71,6 +72,21 @@ class ByKey:
     def describe(self) -> str:
         """In words."""
         return f"{self.n_shards} by key"
+
+
+def split_hot(
+    hot: HotKeys, batch: Batch, side: Side, n_shards: int, reach_us: int
+) -> tuple[Split, Split] | None:
+    """Positions by shard where keys are hot: of rows at home and of spread ones, if there are any.
+
+    `reach_us` is how much later than an older row of the other side a row may match it.
+    """
+    moved = hot.moved(batch)
+    if not moved.any():
+        return None
+    rows = np.flatnonzero(hot.stays(batch, moved, reach_us)).astype(np.int32)
+    positions, begin = split_by_shard(batch.keys[rows], n_shards)
+    return Split(rows[positions], begin), Split(*hot.spread(batch, side, moved, n_shards))
 
 
 @dataclass(frozen=True)

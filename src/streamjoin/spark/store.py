@@ -57,15 +57,18 @@ class SparkStore:
         Spark's map from (side, slice, sequence) to bytes.
     folder
         Where copies are kept; None for none.
+    first
+        Number of the left side in the map's keys, where another store has the numbers 0 and 1.
     """
 
-    def __init__(self, state: MapState, folder: Path | None) -> None:
+    def __init__(self, state: MapState, folder: Path | None, first: int = 0) -> None:
         self._state = state
         self._folder = folder
+        self._first = first
 
     def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
-        self._state.updateValue((side, window.slice, window.sequence), (blob.to_pybytes(),))
+        self._state.updateValue(self._key(side, window), (blob.to_pybytes(),))
         self._keep_copy(side, window, blob)
 
     def get(self, side: Side, window: BasicWindow) -> pa.Buffer:
@@ -75,7 +78,7 @@ class SparkStore:
                 copy: pa.Buffer = pa.memory_map(str(self._path(side, window))).read_buffer()
                 if copy.size == window.size:
                     return copy
-        found = self._state.getValue((side, window.slice, window.sequence))
+        found = self._state.getValue(self._key(side, window))
         if found is None:
             msg = (
                 f"stored basic window {window.slice} (batch {window.sequence}) is missing; restore"
@@ -89,7 +92,7 @@ class SparkStore:
 
     def remove(self, side: Side, window: BasicWindow) -> None:
         """Forget a basic window."""
-        self._state.removeKey((side, window.slice, window.sequence))
+        self._state.removeKey(self._key(side, window))
         if self._folder is not None:
             with contextlib.suppress(OSError):
                 self._path(side, window).unlink()
@@ -125,20 +128,28 @@ class SparkStore:
         """Replace the directory."""
         self._state.updateValue(_DIRECTORY, (directory,))
 
-    def drop_other_copies(self, windows: Sequence[Sequence[BasicWindow]]) -> None:
+    def copies(self, windows: Sequence[Sequence[BasicWindow]]) -> set[str]:
+        """Names of the copies of basic windows."""
+        return {self._name(side, window) for side in SIDES for window in windows[side]}
+
+    def drop_other_copies(self, known: set[str]) -> None:
         """Remove copies that the directory does not name, as a shard that moved leaves them."""
         if self._folder is None:
             return
-        known = {self._path(side, w).name for side in SIDES for w in windows[side]}
         with contextlib.suppress(OSError):
             for path in self._folder.iterdir():
                 if path.name not in known:
                     path.unlink(missing_ok=True)
 
+    def _key(self, side: Side, window: BasicWindow) -> BlobKey:
+        return self._first + side, window.slice, window.sequence
+
+    def _name(self, side: Side, window: BasicWindow) -> str:
+        return ".".join(map(str, self._key(side, window))) + f".{window.checksum:08x}"
+
     def _path(self, side: Side, window: BasicWindow) -> Path:
         assert self._folder is not None
-        name = f"{side}.{window.slice}.{window.sequence}.{window.checksum:08x}"
-        return self._folder / name
+        return self._folder / self._name(side, window)
 
     def _keep_copy(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
         """Best effort: a full disk makes the next read slower, not wrong."""

@@ -2,6 +2,37 @@
 
 import gc
 from functools import lru_cache
+from typing import NamedTuple
+
+from pyspark import TaskContext
+
+
+class Run(NamedTuple):
+    """What a task works for.
+
+    Parameters
+    ----------
+    query
+        Id of the query: one DataFrame may be started as several.
+    batch
+        Number of the micro-batch; None outside of one.
+    attempt
+        Tells this run of the task from all others.
+    """
+
+    query: str
+    batch: int | None
+    attempt: int
+
+
+def running() -> Run:
+    """What this task works for."""
+    context = TaskContext.get()
+    if context is None:
+        return Run("None", None, 0)
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    query = context.getLocalProperty("sql.streaming.queryId")
+    return Run(str(query), None if batch is None else int(batch), context.taskAttemptId())
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,180 @@
+"""How map tasks learn which keys are hot: through files that the keys' homes write.
+
+Map tasks have no state, and shards come after them. So the home of a key, which decides at the end
+of a batch and keeps the decision in its state, also writes it to a folder that all machines see.
+Map tasks of *later* batches act on it: a batch that is run again acts on the same decisions. Each
+map task tells each shard what it read, so files that are lost or foreign are noticed before any row
+is joined.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+from pyspark.sql import SparkSession
+
+from streamjoin.errors import ConfigError, StateError
+from streamjoin.joins.hot_keys import HotKey
+from streamjoin.joins.window_join import WindowJoin
+from streamjoin.spark.worker import Run
+
+logger = logging.getLogger(__name__)
+
+_CHECKPOINTS: Final = "spark.sql.streaming.checkpointLocation"
+_BESIDE: Final = "streamjoin-hot-keys"
+_NOTHING: Final = "[]"
+
+
+def can_spread(join: WindowJoin) -> bool:
+    """Whether hot keys of a join may be spread.
+
+    A row that may come out without a partner must meet all of the other side in one shard, and a
+    window that counts rows must see them in one order.
+    """
+    return join.how == "inner" and bool(join.left.key) and not join.is_ordered
+
+
+def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:
+    """The user's folder for decisions, or the one beside the session's checkpoints, or None.
+
+    What the user asked for is checked in any case; there is a folder only if one is `wanted`.
+    """
+    if asked is False or (asked is None and not wanted):
+        return None
+    if asked is None:
+        return _default_folder(spark)
+    if not isinstance(asked, str | Path) or not str(asked):
+        msg = f"hot_keys: got {asked!r}; allowed: a folder that all machines see, or False"
+        raise ConfigError(msg)
+    folder = _address(str(asked))
+    try:
+        _system(folder)
+    except (pa.ArrowInvalid, OSError) as error:
+        msg = f"hot_keys: got {folder!r}, which cannot be reached ({error}); allowed: a folder"
+        raise ConfigError(msg) from None
+    return folder if wanted else None
+
+
+def _default_folder(spark: SparkSession) -> str | None:
+    checkpoints = spark.conf.get(_CHECKPOINTS, None)
+    if not checkpoints:
+        return None
+    if ":/" not in checkpoints and not str(spark.sparkContext.master).startswith("local"):
+        return None  # which file system it is in is known to Spark only
+    folder = _address(f"{checkpoints}/{_BESIDE}")
+    try:
+        _system(folder)
+    except (pa.ArrowInvalid, OSError) as error:
+        logger.warning("hot keys are not spread: %s cannot be reached (%s)", folder, error)
+        return None
+    return folder
+
+
+def _address(folder: str) -> str:
+    if ":/" not in folder:
+        return str(Path(folder).resolve())
+    return folder.replace("s3a://", "s3://", 1)  # Hadoop's name for it
+
+
+@lru_cache(maxsize=8)
+def _system(folder: str) -> tuple[pafs.FileSystem, str]:
+    system, root = pafs.FileSystem.from_uri(folder)
+    return system, root
+
+
+@dataclass(frozen=True)
+class HotFolder:
+    """The decisions of one join.
+
+    Parameters
+    ----------
+    folder
+        Where those of all queries are.
+    name
+        The join's, as there may be several in a query.
+    labels
+        Names of the shards, in order.
+    tasks
+        Numbers of the shards of each task.
+    """
+
+    folder: str
+    name: str
+    labels: tuple[int, ...]
+    tasks: tuple[tuple[int, ...], ...]
+
+    def read(self, run: Run) -> dict[int, list[HotKey]] | None:
+        """What the shards, by label, decided before a batch; None if no batch is known."""
+        if run.batch is None:
+            return None
+        found: dict[int, list[HotKey]] = {label: [] for label in self.labels}
+        system, folder = self._place(run)
+        for file in system.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
+            label, batch = _numbers(file.base_name)
+            if label in found and batch < run.batch:
+                found[label] += _read(self.folder, file.path, file.mtime_ns, file.size)
+        return {label: sorted(keys, key=lambda hot: hot.batch) for label, keys in found.items()}
+
+    def write(self, run: Run, label: int, hot: HotKey) -> None:
+        """Write a decision; a reader finds all of it or nothing."""
+        system, folder = self._place(run)
+        system.create_dir(folder, recursive=True)
+        path = f"{folder}/{label}-{hot.batch}.json"
+        draft = f"{path}.{run.attempt}"
+        with system.open_output_stream(draft) as file:
+            file.write(json.dumps(asdict(hot)).encode())
+        if system.get_file_info(path).type != pafs.FileType.NotFound:
+            system.delete_file(path)  # of a run before; not every file system moves onto a file
+        system.move(draft, path)
+
+    def check(self, run: Run, label: int, keys: Sequence[HotKey], known: Iterable[str]) -> None:
+        """Refuse a batch whose map tasks did not know what a shard decided."""
+        if all((text or _NOTHING) == describe(keys) for text in known):
+            return
+        self._rewrite(run, label, keys)
+        msg = (
+            f"hot_keys: files in {self.folder!r} were lost or changed and have been written again; "
+            "start the query again (the folder must be one that all machines see)"
+        )
+        raise StateError(msg)
+
+    def _rewrite(self, run: Run, label: int, keys: Sequence[HotKey]) -> None:
+        system, folder = self._place(run)
+        for file in system.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
+            if _numbers(file.base_name)[0] == label:
+                system.delete_file(file.path)
+        for hot in keys:
+            self.write(run, label, hot)
+
+    def _place(self, run: Run) -> tuple[pafs.FileSystem, str]:
+        system, root = _system(self.folder)
+        return system, f"{root}/{run.query}/{quote(self.name, safe='')}"
+
+
+def describe(keys: Sequence[HotKey]) -> str:
+    """Decisions of one shard as a text to be compared."""
+    return json.dumps([asdict(hot) for hot in keys], separators=(",", ":"))
+
+
+def _numbers(name: str) -> tuple[int, int]:
+    """Label and batch of a file; of one that is no decision, a label that no shard has."""
+    label, _, batch = name.removesuffix(".json").partition("-")
+    return (int(label), int(batch)) if label.isdecimal() and batch.isdecimal() else (-1, 0)
+
+
+@lru_cache(maxsize=1024)
+def _read(folder: str, path: str, mtime_ns: int, size: int) -> tuple[HotKey, ...]:
+    """The decision of a file as it was at some time; none of one that cannot be read."""
+    system, _ = _system(folder)
+    try:
+        with system.open_input_stream(path) as file:
+            return (HotKey.from_dict(json.loads(file.read())),)
+    except (ValueError, TypeError, KeyError):
+        return ()
