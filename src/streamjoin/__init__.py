@@ -4,8 +4,8 @@
 >>> sj.__version__
 '0.1.0'
 
-Reading order: `joins.arguments` (what a user may say), `joins.window_join` (what happens to a
-batch), `core` (how), `spark.frames` (where), `oracle` (what is right).
+Reading order: `joins.arguments` (what a user may say), `joins.logic` (what happens to a batch),
+`core` (how), `spark.frames` (where), `oracle` (what is right).
 """
 
 import importlib
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from streamjoin import local, oracle
     from streamjoin._explain import explain
     from streamjoin.spark.frames import join
+    from streamjoin.spark.rescale import rescale
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,11 +41,16 @@ __all__ = [
     "join",
     "local",
     "oracle",
+    "rescale",
     "rows",
 ]
 
 _MODULES = ("local", "oracle")
-_SPARK = {"explain": "streamjoin._explain", "join": "streamjoin.spark.frames"}
+_SPARK = {
+    "explain": "streamjoin._explain",
+    "join": "streamjoin.spark.frames",
+    "rescale": "streamjoin.spark.rescale",
+}
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")
 
 

@@ -57,6 +57,7 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
         "rates": None,
         "suffixes": ("_left", "_right"),
         "shards": None,
+        "hot_keys": "/scratch/checkpoint_hot_keys",
     }
     assert made.join.keys() < inspect.signature(sj.join).parameters.keys()
     assert made.trigger == "2 seconds"

@@ -44,7 +44,7 @@ class Cluster:
     ) -> None:
         join = resolve((schema, schema), **settings).join
         self.query, self.batch = query, 0
-        self.labels = tuple(shard_labels(shards, partitions))
+        self.labels = tuple(shard_labels(shards))
         self.states: dict[int, dict[Any, Any]] = {label: {} for label in self.labels}
         tasks = shards_of_tasks(self.labels, partitions)
         self.shard = ShardJoin(

@@ -55,7 +55,7 @@ def test_progress_without_counters() -> None:
         {
             "batchId": 0,
             "timestamp": "2026-01-01T00:00:01.500Z",
-            "numInputRows": 5,
+            "sources": [{"numInputRows": 2}, {"numInputRows": 3}],
             "durationMs": {"triggerExecution": 10},
             "sink": {"numOutputRows": 4},
         }

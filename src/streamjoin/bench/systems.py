@@ -78,7 +78,8 @@ def measure(task: Task) -> Timing:
 
 
 def _execute(task: Task, work: Path) -> Timing:
-    spark = start_session(task.system, master="local[2]", conf=_SETTINGS, log=work / "log")
+    conf = {**_SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
+    spark = start_session(task.system, master="local[2]", conf=conf, log=work / "log")
     query = (
         SYSTEMS[task.system](spark, task)
         .writeStream.format("noop")

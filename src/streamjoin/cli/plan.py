@@ -36,21 +36,22 @@ def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipelin
     return Pipeline(
         left=_source(settings, settings.left, now),
         right=_source(settings, settings.right, now),
-        join=_join(settings),
+        join=_join(settings, checkpoint),
         sink=Sink(sink.type, path, _texts(sink.options)),
         checkpoint=checkpoint,
         trigger=None if run.trigger == AVAILABLE_NOW else _for_spark(run.trigger),
     )
 
 
-def _join(settings: PipelineFile) -> dict[str, Any]:
+def _join(settings: PipelineFile, checkpoint: str) -> dict[str, Any]:
     """The arguments of `streamjoin.join`."""
     join = settings.join
     window = join.window
     return {
-        **join.model_dump(exclude={"left", "right", "window", "late_rows"}),
+        **join.model_dump(exclude={"left", "right", "window", "late_rows", "hot_keys"}),
         "window": tuple(map(_window, window)) if isinstance(window, tuple) else _window(window),
         "late_rows": resolve(settings.file, join.late_rows),
+        "hot_keys": f"{checkpoint}_hot_keys" if join.hot_keys else False,
     }
 
 

@@ -143,6 +143,9 @@ class JoinSection(Section):
     late_rows: str | None = Field(
         None, min_length=1, description="a folder for late rows; or absent"
     )
+    hot_keys: bool = Field(
+        True, description="true or false: whether a key with very many rows is spread over shards"
+    )
     rates: tuple[PositiveNumber, PositiveNumber] | None = Field(
         None, description="a pair of positive numbers such as [10, 1]; or absent"
     )

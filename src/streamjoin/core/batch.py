@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streamjoin._typing import Keys, Times
-from streamjoin.core.keys import exact_keys, hash_keys
+from streamjoin.core.keys import can_be_key, exact_keys, hash_keys
 from streamjoin.core.order import Order, total_order
 from streamjoin.core.stream import Stream
 from streamjoin.errors import DataError
@@ -119,6 +119,15 @@ class Batch:
         return np.asarray(self.rows.column(-1))
 
     @property
+    def contents(self) -> NDArray[np.int64]:
+        """A hash of each whole row: chooses among shards whatever order rows are met in.
+
+        Positions would not do: where a map task is run again after a shuffle, its rows come in
+        another order, and some shards keep what its first run sent.
+        """
+        return hash_keys([c for c in self.rows.columns if can_be_key(c.type)])
+
+    @property
     def bytes_per_row(self) -> int:
         """Average size of a row, at least one."""
         return 1 + int(self.rows.nbytes) // max(1, len(self))
@@ -140,6 +149,10 @@ class Batch:
     def slice(self, start: int, stop: int) -> "Batch":
         """Rows by position, without a copy."""
         return Batch(self.rows.slice(start, stop - start), self.stream)
+
+    def take(self, positions: NDArray[np.integer[Any]]) -> "Batch":
+        """Rows by position, copied."""
+        return Batch(self.rows.take(pa.array(positions)), self.stream)
 
     def where(self, holds: NDArray[np.bool_]) -> "Batch":
         """The rows for which something holds."""

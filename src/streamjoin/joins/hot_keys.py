@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, Keys, Positions, Side
 from streamjoin.core.batch import Batch
-from streamjoin.core.keys import can_be_key, hash_keys
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,8 @@ class HotKeys:
         hot = self.find(batch.keys[rows])
         n_rows, n_columns = self._rows[hot], self._columns[hot]
         fragments, copies = (n_rows, n_columns) if side == LEFT else (n_columns, n_rows)
-        fragment = (_hashes(batch, rows) % fragments.astype(np.uint64)).astype(np.int64)
+        hashes = batch.take(rows).contents.view(np.uint64)
+        fragment = (hashes % fragments.astype(np.uint64)).astype(np.int64)
         entry = np.repeat(np.arange(len(rows)), copies)
         nth = np.arange(len(entry)) - np.repeat(np.cumsum(copies) - copies, copies)
         down, across = (fragment[entry], nth) if side == LEFT else (nth, fragment[entry])
@@ -127,12 +126,3 @@ class HotKeys:
         begin = np.concatenate(([0], np.cumsum(np.bincount(slot, minlength=2 * n_shards))))
         order = np.argsort(slot, kind="stable")
         return rows[entry[order]].astype(np.int32), begin.astype(np.int64)
-
-
-def _hashes(batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Of whole rows; they decide the fragment, whatever order a map task meets its rows in.
-
-    Positions would not do: when a task is run again, some shards keep what its first run sent.
-    """
-    taken = batch.rows.take(pa.array(rows))
-    return hash_keys([c for c in taken.columns if can_be_key(c.type)]).view(np.uint64)

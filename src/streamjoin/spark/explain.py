@@ -51,6 +51,8 @@ class JoinExplanation:
         inputs are no streams.
     shards
         How the work is split.
+    skew
+        What becomes of a key with very many rows; None where the inputs are no streams.
     index
         How matches are found.
     columns
@@ -72,6 +74,7 @@ class JoinExplanation:
     late: str | None
     idle: str | None
     shards: Shards
+    skew: str | None
     index: str
     columns: tuple[str, ...]
     state: tuple[SideEstimate, ...]
@@ -89,6 +92,7 @@ class JoinExplanation:
         yield from _section("late rows", [self.late])
         yield from _section("silent input", [self.idle])
         yield from _section("shards", [self.shards.text])
+        yield from _section("skewed keys", [self.skew])
         yield from _section("index", [self.index])
         yield from _section("columns", [", ".join(self.columns)])
         yield from _section("state, about", [s.text for s in self.state] + totals(self.state))
@@ -154,6 +158,7 @@ def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplana
         late=words.late(plan.late_rows) if live else None,
         idle=words.idle(join) if live else None,
         shards=words.shards(plan),
+        skew=words.skew(plan) if live else None,
         index=index(plan.resolved),
         columns=tuple(column.name for column in join.output),
         state=estimate(plan, rates) if live else (),

@@ -6,6 +6,7 @@ from typing import Final
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.durations import format_duration
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.spark.hot_keys import can_spread
 from streamjoin.spark.plans import JoinPlan
 
 NAMES: Final = ("left", "right")
@@ -125,6 +126,15 @@ def late(folder: str | None) -> str:
     """What becomes of late rows."""
     where = "left out" if folder is None else f"written to {folder}"
     return f"rows below the watermark that earlier batches reached: counted and {where}"
+
+
+def skew(plan: JoinPlan) -> str:
+    """What becomes of a key with very many rows."""
+    if plan.hot_keys is not None:
+        return f"spread over several shards once noticed; decisions are kept in {plan.hot_keys}"
+    if can_spread(plan.resolved.join):
+        return "never spread: there is one task only, or no folder for decisions (`hot_keys`)"
+    return "never spread: only inner joins by key over windows of time can do that"
 
 
 def idle(join: WindowJoin) -> str:

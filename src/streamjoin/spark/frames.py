@@ -1,11 +1,11 @@
 """Joins on Spark DataFrames: what users call."""
 
 import uuid
-from typing import Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
@@ -21,9 +21,11 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
 from streamjoin.spark.processor import ShardJoin, WindowJoinProcessor
-from streamjoin.spark.requirements import prepare
+from streamjoin.spark.requirements import n_cores, prepare
 from streamjoin.spark.routing import ByKey, Routing, grid_for
 from streamjoin.spark.rows import OutputForm
+
+MOST_SHARDS: Final = 4096
 
 
 def join(
@@ -87,8 +89,8 @@ def join(
     suffixes
         Added to names that both sides have. Key columns of the same name come out once.
     shards
-        Into how many independent parts the work is split; by default one per core, and at most
-        ``spark.sql.shuffle.partitions``.
+        Into how many independent parts the work is split; by default one per core. A query keeps
+        its number of shards; `rescale` changes over how many partitions they are spread.
     rates
         How many rows the two streams bring, relative to each other; decides the shape of the grid.
     hot_keys
@@ -134,10 +136,10 @@ def join(
     late = None if late_rows is None else LateSink.at(late_rows, settings.streams)
     spark = left.sparkSession
     n_partitions = prepare(spark)
-    n_shards = _shards(shards, n_partitions, spark.sparkContext.defaultParallelism)
+    n_shards = _shards(shards, spark, n_partitions)
     routing = _routing(settings, n_shards, _rates(rates))
     join_id = uuid.uuid4().hex
-    labels = tuple(shard_labels(routing.n_shards, n_partitions))
+    labels = tuple(shard_labels(routing.n_shards))
     tasks = shards_of_tasks(labels, n_partitions)
     may_spread = left.isStreaming and can_spread(settings) and len(tasks) > 1
     folder = find_folder(hot_keys, spark, may_spread)
@@ -157,10 +159,7 @@ def join(
         routing=routing,
         labels=labels,
         form=OutputForm(settings.output, _output_types(settings, left, right), COUNTERS + join_id),
-        agreed={
-            **settings.describe(),
-            "shards": f"{routing.describe()} over {n_partitions} partitions",
-        },
+        agreed={**settings.describe(), "shards": routing.describe()},
         join_id=join_id,
         late=late,
         hot=hot,
@@ -229,9 +228,6 @@ def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
         if not isinstance(frame, DataFrame):
             msg = f"{argument}: got {type(frame).__name__}; allowed: a DataFrame"
             raise ConfigError(msg)
-        if type(frame).__module__.startswith("pyspark.sql.connect"):
-            msg = f"{argument}: got a Spark Connect DataFrame; allowed: one of a classic session"
-            raise ConfigError(msg)
     if left.isStreaming != right.isStreaming:
         batch = "right" if left.isStreaming else "left"
         msg = f"{batch}: got a batch DataFrame with a streaming one; allowed: both of one kind"
@@ -299,13 +295,10 @@ def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tu
     return tuple(kinds)
 
 
-def _shards(asked: int | None, n_partitions: int, n_cores: int) -> int:
+def _shards(asked: int | None, spark: SparkSession, n_partitions: int) -> int:
     if asked is None:
-        return min(n_partitions, n_cores)
-    if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= n_partitions:
-        msg = (
-            f"shards: got {asked!r}; allowed: a whole number from 1 to {n_partitions} "
-            "(spark.sql.shuffle.partitions)"
-        )
+        return min(n_partitions, n_cores(spark))
+    if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MOST_SHARDS:
+        msg = f"shards: got {asked!r}; allowed: a whole number from 1 to {MOST_SHARDS}"
         raise ConfigError(msg)
     return asked

@@ -123,15 +123,21 @@ class HotFolder:
         return {label: sorted(keys, key=lambda hot: hot.batch) for label, keys in found.items()}
 
     def write(self, run: Run, label: int, hot: HotKey) -> None:
-        """Write a decision; a reader finds all of it or nothing."""
+        """Write a decision; a reader finds all of it or nothing.
+
+        The same one, written by a run before or by a slow run afterwards, is left alone.
+        """
         system, folder = self._place(run)
-        system.create_dir(folder, recursive=True)
         path = f"{folder}/{label}-{hot.batch}.json"
+        info = system.get_file_info(path)
+        if info.type != pafs.FileType.NotFound:
+            if _read(self.folder, path, info.mtime_ns, info.size) == (hot,):
+                return
+            system.delete_file(path)  # not every file system moves onto a file
+        system.create_dir(folder, recursive=True)
         draft = f"{path}.{run.attempt}"
         with system.open_output_stream(draft) as file:
             file.write(json.dumps(asdict(hot)).encode())
-        if system.get_file_info(path).type != pafs.FileType.NotFound:
-            system.delete_file(path)  # of a run before; not every file system moves onto a file
         system.move(draft, path)
 
     def check(self, run: Run, label: int, keys: Sequence[HotKey], known: Iterable[str]) -> None:

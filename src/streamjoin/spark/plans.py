@@ -6,11 +6,12 @@ its name, so the joins of any DataFrame that was derived from one can be found i
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
 from streamjoin.joins.arguments import Resolved
+from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.routing import Routing
 
 COUNTERS: Final = "_counters_"
@@ -58,6 +59,10 @@ def remember(join_id: str, plan: JoinPlan) -> None:
 
 def plans_of(frame: DataFrame) -> list[JoinPlan]:
     """The joins that a DataFrame comes from, outermost first."""
-    text = frame._jdf.queryExecution().analyzed().toString()
+    if is_connect(frame.sparkSession):
+        connected: Any = frame
+        text = connected._explain_string(extended=True)
+    else:
+        text = frame._jdf.queryExecution().analyzed().toString()
     ids = dict.fromkeys(_MARK.findall(text))
     return [_PLANS[join_id] for join_id in ids if join_id in _PLANS]

@@ -10,6 +10,7 @@ from typing import Final
 
 import pyspark
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from streamjoin.errors import ConfigError, EngineError
 from streamjoin.spark.session import STATE_SETTINGS
@@ -26,11 +27,28 @@ def prepare(spark: SparkSession) -> int:
     _check_version(spark.version)
     for key, value in STATE_SETTINGS.items():
         _want(spark, key, value)
-    _check_workers(spark)
+    if not is_connect(spark):
+        _check_workers(spark)
     if _PARTITIONS not in _explicit(spark):
         # Spark's default of 200 would run 200 stateful tasks in every micro-batch.
-        _set(spark, _PARTITIONS, str(spark.sparkContext.defaultParallelism))
+        _set(spark, _PARTITIONS, str(n_cores(spark)))
     return int(str(spark.conf.get(_PARTITIONS)))
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether a session talks to its Spark through Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def n_cores(spark: SparkSession) -> int:
+    """Cores of all executors, as Spark counts them."""
+    if not is_connect(spark):
+        return spark.sparkContext.defaultParallelism
+    # Connect has no context to ask; a range has a partition per core.
+    parts = spark.range(1 << 16).select(F.spark_partition_id().alias("part"))
+    last = parts.agg(F.max("part")).head()
+    assert last is not None
+    return int(last[0]) + 1
 
 
 def _check_version(version: str) -> None:

@@ -109,12 +109,9 @@ class Grid:
         return self.rows * self.columns
 
     def split(self, batch: Batch, side: Side) -> Split:
-        """Every n-th row in one fragment: so all fragments cover the same times."""
+        """Rows by what they hold; identical rows stay together."""
         n = self.rows if side == LEFT else self.columns
-        sizes = [len(range(start, len(batch), n)) for start in range(n)]
-        begin = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        parts = [np.arange(start, len(batch), n, dtype=np.int32) for start in range(n)]
-        return Split(np.concatenate(parts), begin)
+        return Split(*split_by_shard(batch.contents, n))
 
     def fragment(self, shard: int, side: Side) -> int:
         """Row of the grid for the left, column for the right."""

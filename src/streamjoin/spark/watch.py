@@ -59,7 +59,8 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
     Examples
     --------
     >>> progress = read_progress({
-    ...     "batchId": 3, "timestamp": "2026-01-01T00:00:00.000Z", "numInputRows": 10,
+    ...     "batchId": 3, "timestamp": "2026-01-01T00:00:00.000Z",
+    ...     "sources": [{"numInputRows": 6}, {"numInputRows": 4}],
     ...     "durationMs": {"triggerExecution": 250}, "sink": {"numOutputRows": -1},
     ...     "observedMetrics": {"streamjoin": {"rows_out": 4, "late_left": 1, "late_right": None}}})
     >>> progress.rows_out, progress.late, progress.seconds
@@ -68,13 +69,13 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
     counters: dict[str, int | None] = {}
     for name, values in document.get("observedMetrics", {}).items():
         if name.startswith(METRICS):
-            counters = values
+            counters = _by_name(values)
     rows_out = counters.get("rows_out") or max(document["sink"].get("numOutputRows", 0), 0)
     return BatchProgress(
         batch=document["batchId"],
         started=datetime.fromisoformat(document["timestamp"].replace("Z", "+00:00")).timestamp(),
         seconds=document["durationMs"].get("triggerExecution", 0) / 1000,
-        rows_in=document["numInputRows"],
+        rows_in=sum(source["numInputRows"] for source in document["sources"]),
         rows_out=rows_out,
         alone=_total(counters, "alone"),
         late=_total(counters, "late"),
@@ -141,6 +142,20 @@ def _report(query: "StreamingQuery", seen: int, on_batch: Callable[[BatchProgres
             on_batch(read_progress(document))
             seen = document["batchId"]
     return seen
+
+
+def _by_name(values: dict[str, Any]) -> dict[str, int | None]:
+    """Counters by name; Spark Connect hands over the values and, apart from them, the schema.
+
+    Examples
+    --------
+    >>> _by_name({"values": [4, None], "schema": {"fields": [{"name": "a"}, {"name": "b"}]}})
+    {'a': 4, 'b': None}
+    """
+    if set(values) != {"values", "schema"}:
+        return values
+    names = [field["name"] for field in values["schema"]["fields"]]
+    return dict(zip(names, values["values"], strict=True))
 
 
 def _total(counters: dict[str, int | None], cause: str) -> int:
