@@ -57,10 +57,13 @@ query = (
 query.awaitTermination()
 found = [read_progress(json.loads(progress.json)) for progress in query.recentProgress]
 rows = spark.read.parquet(f"{base}/out").collect()
+tables = [spark.read.parquet(f"{base}/{name}") for name in ("l", "r")]
 print(json.dumps({
     "rows": sorted([row.id_left, row.nested[0], row.id_right] for row in rows),
     "pairs": [batch.rows_out for batch in found],
     "state_rows": [batch.state_rows for batch in found],
+    "tables": sj.join(*tables, how="left", where="left.id < right.id", **WINDOW).count(),
+    "explained": sj.explain(joined).joins[0].name,
     "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
     "window": refusal(lambda: sj.join(left, right, **{**WINDOW, "window": "-1 second"})),
     "rescale": refusal(lambda: sj.rescale(spark, f"{base}/ck", 4, output=f"{base}/out")),
@@ -110,6 +113,9 @@ def test_a_client_joins_on_a_server(port: int, tmp_path: Path) -> None:
     first = sum(max(pair) < 10 for pair in near)
     assert said["pairs"] == [first, len(near) - first]
     assert said["state_rows"][0] == 20
+    alone = [a for a in range(30) if not any(x == a < b for x, b in near)]
+    assert said["tables"] == sum(a < b for a, b in near) + len(alone)
+    assert said["explained"] == "streamjoin"
     assert said["partitions"] == "2"
     assert said["window"].startswith("window: got '-1 second'")
     assert said["rescale"] == "spark: got a Spark Connect session; allowed: a classic one"
