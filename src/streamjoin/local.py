@@ -21,7 +21,7 @@ from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, resolve
 from streamjoin.joins.base import Arrival, MemoryStore
 from streamjoin.joins.logic import LateRows, WindowJoinLogic
-from streamjoin.joins.window_join import WindowJoinState
+from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 
 
@@ -82,6 +82,9 @@ class LocalJoin:
         return self._feed((self._arrange(LEFT, None), self._arrange(RIGHT, None)), None, end=True)
 
     def _feed(self, arrivals: tuple[Arrival, Arrival], now: int | None, end: bool) -> pa.Table:
+        if self.state.watermark == END:
+            msg = "push: the streams have ended with finish(); allowed: a new LocalJoin"
+            raise ConfigError(msg)
         logic = WindowJoinLogic(self.join, self.state, self.store)
         schema = pa.schema([(column.name, column.type) for column in self.join.output])
         parts = [

@@ -22,7 +22,7 @@ class JoinMetrics:
     alone_left, alone_right
         Rows that came out without a partner.
     rows_out
-        Rows that came out.
+        Rows that came out; those that a condition left to Spark then removes are counted too.
     state_rows, state_bytes
         What is remembered after the batch.
     held_rows

@@ -136,3 +136,9 @@ def test_equalities_of_the_predicate_are_keys_that_are_not_merged() -> None:
     join = call(on=None, where="left.k = right.k")
     assert join.left.key == join.right.key == (0,)
     assert names(join)[0] == "k_left"
+
+
+def test_a_key_said_twice_is_one_key() -> None:
+    join = call(on=["k", "k"], where="left.k = right.k")
+    assert join.left.key == (0,)
+    assert join.left.has_exact_key

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 
 from streamjoin.core import keys as keys_module
+from streamjoin.core.batch import Batch
 from streamjoin.errors import ConfigError
+from streamjoin.joins.base import Arrival
+from streamjoin.joins.logic import WindowJoinLogic
+from streamjoin.joins.matching import MAX_BYTES
+from streamjoin.local import LocalJoin
 from streamjoin.windows import rows
 from tests.joins.feeding import (
     counted_late,
@@ -160,3 +165,26 @@ def test_a_left_row_waits_for_the_watermark_to_pass_it() -> None:
 def test_refusals(said: dict[str, Any], argument: str) -> None:
     with pytest.raises(ConfigError, match=f"^{argument}: got .*; allowed: "):
         local_join(Case([], (5, 5), "asof"), **said)
+
+
+def test_wide_answers_come_in_pieces() -> None:
+    """Very many left rows with one wide right row would be more than an Arrow array holds."""
+    schema = pa.schema({"t": pa.timestamp("us"), "s": pa.string()})
+    join = LocalJoin(schema, schema, how="asof", time="t", window="1 second")
+    times = pa.array([5] * 20_000, pa.timestamp("us"))
+    left = pa.table({"t": times, "s": pa.nulls(20_000, pa.string())}, schema=schema)
+    right = pa.table({"t": times[:1], "s": ["x" * 12_000]}, schema=schema)
+    join.push(left, right)
+    nothing = Arrival(Batch.gather([], join.join.left)), Arrival(Batch.gather([], join.join.right))
+    logic = WindowJoinLogic(join.join, join.state, join.store)
+    pieces = [len(piece) for piece in logic.on_batch(nothing, end=True)]
+    assert sum(pieces) == 20_000
+    assert max(pieces) * 12_000 <= MAX_BYTES
+
+
+def test_nothing_comes_after_the_end() -> None:
+    schema = pa.schema({"t": pa.timestamp("us")})
+    join = LocalJoin(schema, schema, how="asof", time="t", window="1 second")
+    join.finish()
+    with pytest.raises(ConfigError, match=r"^push: the streams have ended with finish"):
+        join.push(None, None)

@@ -54,7 +54,7 @@ class Cluster:
             form=OutputForm(join.output, (NullType(),) * len(join.output), "counters"),
             agreed={},
             join_id="cluster",
-            late=LateSink.at(folder / "late", join.streams),
+            late=LateSink.at(folder / "late", "join", join.streams),
             hot=HotFolder(str(folder / "hot"), "join", self.labels, tasks),
         )
 

@@ -79,7 +79,7 @@ class Size:
 
 
 # Spark's own state has its full size after four batches.
-SIZES: Final = {OURS: Size(cold=12, warm=9), "spark": Size(cold=4, warm=2)}
+SIZES: Final = {OURS: Size(cold=12, warm=9), "spark": Size(cold=4, warm=3)}
 SMALL: Final = {OURS: Size(1, 2, RATE // 10), "spark": Size(1, 2, RATE // 10)}
 
 

@@ -4,7 +4,7 @@ A key that is a single whole number, date, timestamp or boolean *is* its 64-bit 
 key is hashed; two rows whose hashes agree are then compared on the key columns themselves, so equal
 hashes of different keys never match. Inside a struct or a list nulls are equal to nulls, NaN to NaN
 and -0.0 to 0.0, as in Spark's own joins. A row whose key is null matches nothing: `batch.arrange`
-drops it before it gets here.
+sets it apart before it gets here.
 """
 
 from collections.abc import Sequence
@@ -54,6 +54,18 @@ def can_be_key(data_type: pa.DataType) -> bool:
         or pa.types.is_decimal128(data_type)
         or _is_bytes(data_type)
     )
+
+
+def comparable(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether keys of two types can be equal: the same type, or whole numbers of any size.
+
+    Examples
+    --------
+    >>> comparable(pa.int32(), pa.int64()), comparable(pa.int32(), pa.uint32())
+    (True, False)
+    """
+    signed = pa.types.is_signed_integer
+    return bool(left == right or (signed(left) and signed(right)))
 
 
 def exact_keys(column: pa.Array) -> Keys:

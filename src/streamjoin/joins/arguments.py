@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, TypeVar, get_args
 import pyarrow as pa
 
 from streamjoin._typing import SIDES, Side
-from streamjoin.core.keys import can_be_key
+from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
@@ -104,7 +104,7 @@ def resolve(
     windows = _windows(window, kind, toward)
     late_us = _not_negative(lateness, "lateness")
     idle_us = None if idle_timeout is None else _positive(idle_timeout, "idle_timeout")
-    all_keys = [*keys, *(found.equalities if found else ())]
+    all_keys = list(dict.fromkeys([*keys, *(found.equalities if found else ())]))
     left, right = (
         Stream(
             schemas[s], tuple(key[s] for key in all_keys), times[s],
@@ -181,12 +181,11 @@ def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema]) -> list[tuple[int, int]]
         left, right = (position_of(schemas[s], names[s], s, "on") for s in SIDES)
         _check_key(schemas[0].field(left), schemas[1].field(right))
         keys.append((left, right))
-    return keys
+    return list(dict.fromkeys(keys))
 
 
 def _check_key(left: pa.Field, right: pa.Field) -> None:
-    integers = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
-    if left.type != right.type and not integers:
+    if not comparable(left.type, right.type):
         msg = (
             f"on: {left.name!r} is {kind_name(left.type)} on the left and {right.name!r} is "
             f"{kind_name(right.type)} on the right; allowed: equal types (cast one of them)"

@@ -14,6 +14,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
 from streamjoin.core.keys import equal_keys
 from streamjoin.joins.base import Alone, Emitted, Pairs
+from streamjoin.joins.matching import piece_rows
 from streamjoin.joins.window_join import WindowJoin
 
 _NONE = -1
@@ -25,19 +26,22 @@ def nearest(join: WindowJoin, left: Batch, parts: Sequence[Batch]) -> Iterator[E
     best_row = np.zeros(len(left), np.int32)
     best_score = np.full(len(left), np.iinfo(np.int64).max)
     for number, right in enumerate(parts):
-        for rows in _candidates(join, left, right):
-            time = right.times[np.maximum(rows, 0)]
+        for found in _candidates(join, left, right):
+            time = right.times[np.maximum(found, 0)]
             # Twice the distance, and one more for a later row: of equal ones the earlier is better.
             score = 2 * np.abs(time - left.times) + (time > left.times)
-            better = (rows >= 0) & (score <= best_score)
-            best_part[better], best_row[better] = number, rows[better]
+            better = (found >= 0) & (score <= best_score)
+            best_part[better], best_row[better] = number, found[better]
             best_score[better] = score[better]
     for number in np.unique(best_part).tolist():
-        mine = np.flatnonzero(best_part == number).astype(np.int32)
-        if number == _NONE:
-            yield Alone(LEFT, left.rows.take(mine))
-        else:
-            yield Pairs((left, parts[number]), (mine, best_row[mine]))
+        rows = np.flatnonzero(best_part == number).astype(np.int32)
+        step = piece_rows(left) if number == _NONE else piece_rows(left, parts[number])
+        for at in range(0, len(rows), step):
+            mine = rows[at : at + step]
+            if number == _NONE:
+                yield Alone(LEFT, left.take(mine).rows)
+            else:
+                yield Pairs((left, parts[number]), (mine, best_row[mine]))
 
 
 def _candidates(join: WindowJoin, left: Batch, right: Batch) -> Iterator[Positions]:

@@ -100,8 +100,9 @@ def output_columns(
 def _merged(left: Stream, right: Stream, a: int, b: int) -> OutputColumn:
     """One column for a key of both sides; the wider type where they are integers of two sizes."""
     fields = left.schema.field(a), right.schema.field(b)
-    wider = fields[0].type == fields[1].type or fields[0].type.bit_width > fields[1].type.bit_width
-    return OutputColumn(0, a, fields[0].name, fields[0 if wider else 1].type, other=b)
+    same = fields[0].type == fields[1].type
+    wider = 0 if same or fields[0].type.bit_width > fields[1].type.bit_width else 1
+    return OutputColumn(0, a, fields[0].name, fields[wider].type, other=b)
 
 
 def _column(stream: Stream, side: Side, position: int, suffix: str = "") -> OutputColumn:

@@ -21,7 +21,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
 from streamjoin.joins.asof import nearest
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.matching import MAX_PAIRS, Matcher, Moved, Part, bounds, coordinates
+from streamjoin.joins.matching import Matcher, Moved, Part, bounds, coordinates, piece_rows
 from streamjoin.joins.ordering import release
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
@@ -216,29 +216,25 @@ class WindowJoinLogic:
         self, remembered: Remembered, side: Side, before: int | None, arrived: tuple[Part, Part]
     ) -> Iterator[Emitted]:
         """Answers for rows that have become final."""
-        for part, start, stop in remembered.finals(side, before):
-            yield from self._answer(remembered, side, part, start, stop, arrived)
-        part = arrived[side]
         horizon = remembered.horizon(side)
-        if horizon is not None:
-            stop = int(np.searchsorted(part.batch.axis, horizon))
-            yield from self._answer(remembered, side, part, 0, stop, arrived)
-
-    def _answer(
-        self,
-        remembered: Remembered,
-        side: Side,
-        part: Part,
-        start: int,
-        stop: int,
-        arrived: tuple[Part, Part],
-    ) -> Iterator[Emitted]:
-        for at in range(start, stop, MAX_PAIRS):
-            rows = part.batch.slice(at, min(at + MAX_PAIRS, stop))
-            if self.join.how == "asof":
+        if horizon is None:
+            return
+        final = list(remembered.finals(side, before))
+        stop = int(np.searchsorted(arrived[side].batch.axis, horizon))
+        final.append((arrived[side], 0, stop))
+        if self.join.how == "asof":
+            chunks = [part.batch.slice(start, stop).rows for part, start, stop in final]
+            rows = Batch.gather(chunks, self.join.streams[side])
+            if len(rows):
                 yield from self._nearest(remembered, rows, arrived[RIGHT])
-            elif part.marks is not None:
-                yield Alone(side, rows.where(~part.marks[at : at + len(rows)]).rows)
+            return
+        for part, start, stop in final:
+            step = piece_rows(part.batch)
+            for at in range(start, stop, step):
+                end = min(at + step, stop)
+                if part.marks is not None:
+                    rows = part.batch.slice(at, end).where(~part.marks[at:end])
+                    yield Alone(side, rows.rows)
 
     def _nearest(self, remembered: Remembered, rows: Batch, arrived: Part) -> Iterator[Emitted]:
         earliest = int(rows.times[0]) - self.join.right.window_us

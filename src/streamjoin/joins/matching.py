@@ -65,6 +65,12 @@ def bounds(join: WindowJoin, side: Side) -> tuple[int, int]:
     return (1 if side == LEFT else 0), other.window_us  # of equal times the left is the earlier
 
 
+def piece_rows(*batches: Batch) -> int:
+    """How many results of these batches' rows are handed out at once."""
+    width = sum(batch.bytes_per_row for batch in batches)
+    return max(1, min(MAX_PAIRS, MAX_BYTES // width))
+
+
 def coordinates(part: Part) -> Times:
     """Where arrivals stand on the other side's axis."""
     return part.batch.times if part.places is None else part.places
@@ -103,8 +109,7 @@ class Matcher:
 
     def meet(self, other: Batch) -> Iterator[Pairs]:
         """All matches with rows of the other side, in pieces."""
-        width = self._arrivals.bytes_per_row + other.bytes_per_row
-        most = max(1, min(MAX_PAIRS, MAX_BYTES // width))
+        most = piece_rows(self._arrivals, other)
         for mine, theirs in self._here(other, self._candidates(other, most)):
             if self._side == LEFT:
                 pairs = Pairs((self._arrivals, other), (mine, theirs))

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
@@ -133,9 +133,9 @@ def join(
     settings = resolved.join
     _refuse_collations(settings, left, right)
     _check_name(name, left, right)
-    late = None if late_rows is None else LateSink.at(late_rows, settings.streams)
+    late = None if late_rows is None else LateSink.at(late_rows, name, settings.streams)
     spark = left.sparkSession
-    n_partitions = prepare(spark)
+    n_partitions = prepare(spark, streaming=left.isStreaming)
     n_shards = _shards(shards, spark, n_partitions)
     routing = _routing(settings, n_shards, _rates(rates))
     join_id = uuid.uuid4().hex
@@ -187,7 +187,7 @@ def _filtered(result: DataFrame, resolved: Resolved) -> DataFrame:
     structs = []
     for side, stream in zip(SIDES, resolved.join.streams, strict=True):
         fields = [
-            F.col(f"`{column.name}`").alias(stream.schema.names[position])
+            _column(column.name).alias(stream.schema.names[position])
             for column in resolved.join.output
             if (position := column.position_on(side)) is not None
         ]
@@ -196,8 +196,12 @@ def _filtered(result: DataFrame, resolved: Resolved) -> DataFrame:
     if clash:
         msg = f"where: the result has a column {min(clash)!r}; allowed: other names (rename it)"
         raise ConfigError(msg)
-    names = [F.col(f"`{name}`") for name in result.columns]
+    names = [_column(name) for name in result.columns]
     return result.select(*names, *structs).filter(resolved.rest or "true").select(*names)
+
+
+def _column(name: str) -> Column:
+    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _check_name(name: object, left: DataFrame, right: DataFrame) -> None:

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
@@ -20,9 +19,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from pyspark.sql import SparkSession
 
-from streamjoin.errors import ConfigError, StateError
+from streamjoin.errors import StateError
 from streamjoin.joins.hot_keys import HotKey
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.spark.folders import address, reachable, system_of, write_whole
+from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.worker import Run
 
 logger = logging.getLogger(__name__)
@@ -50,15 +51,7 @@ def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:
         return None
     if asked is None:
         return _default_folder(spark)
-    if not isinstance(asked, str | Path) or not str(asked):
-        msg = f"hot_keys: got {asked!r}; allowed: a folder that all machines see, or False"
-        raise ConfigError(msg)
-    folder = _address(str(asked))
-    try:
-        _system(folder)
-    except (pa.ArrowInvalid, OSError) as error:
-        msg = f"hot_keys: got {folder!r}, which cannot be reached ({error}); allowed: a folder"
-        raise ConfigError(msg) from None
+    folder = reachable(asked, "hot_keys", "a folder that all machines see, or False")
     return folder if wanted else None
 
 
@@ -66,27 +59,16 @@ def _default_folder(spark: SparkSession) -> str | None:
     checkpoints = spark.conf.get(_CHECKPOINTS, None)
     if not checkpoints:
         return None
-    if ":/" not in checkpoints and not str(spark.sparkContext.master).startswith("local"):
+    here = not is_connect(spark) and str(spark.sparkContext.master).startswith("local")
+    if ":/" not in checkpoints and not here:
         return None  # which file system it is in is known to Spark only
-    folder = _address(f"{checkpoints}/{_BESIDE}")
+    folder = address(f"{checkpoints}/{_BESIDE}")
     try:
-        _system(folder)
+        system_of(folder)
     except (pa.ArrowInvalid, OSError) as error:
         logger.warning("hot keys are not spread: %s cannot be reached (%s)", folder, error)
         return None
     return folder
-
-
-def _address(folder: str) -> str:
-    if ":/" not in folder:
-        return str(Path(folder).resolve())
-    return folder.replace("s3a://", "s3://", 1)  # Hadoop's name for it
-
-
-@lru_cache(maxsize=8)
-def _system(folder: str) -> tuple[pafs.FileSystem, str]:
-    system, root = pafs.FileSystem.from_uri(folder)
-    return system, root
 
 
 @dataclass(frozen=True)
@@ -130,15 +112,15 @@ class HotFolder:
         system, folder = self._place(run)
         path = f"{folder}/{label}-{hot.batch}.json"
         info = system.get_file_info(path)
-        if info.type != pafs.FileType.NotFound:
-            if _read(self.folder, path, info.mtime_ns, info.size) == (hot,):
-                return
-            system.delete_file(path)  # not every file system moves onto a file
-        system.create_dir(folder, recursive=True)
-        draft = f"{path}.{run.attempt}"
-        with system.open_output_stream(draft) as file:
-            file.write(json.dumps(asdict(hot)).encode())
-        system.move(draft, path)
+        known = info.type != pafs.FileType.NotFound
+        if known and _read(self.folder, path, info.mtime_ns, info.size) == (hot,):
+            return
+
+        def write(draft: str) -> None:
+            with system.open_output_stream(draft) as file:
+                file.write(json.dumps(asdict(hot)).encode())
+
+        write_whole(system, path, run.attempt, write)
 
     def check(self, run: Run, label: int, keys: Sequence[HotKey], known: Iterable[str]) -> None:
         """Refuse a batch whose map tasks did not know what a shard decided."""
@@ -160,7 +142,7 @@ class HotFolder:
             self.write(run, label, hot)
 
     def _place(self, run: Run) -> tuple[pafs.FileSystem, str]:
-        system, root = _system(self.folder)
+        system, root = system_of(self.folder)
         return system, f"{root}/{run.query}/{quote(self.name, safe='')}"
 
 
@@ -178,7 +160,7 @@ def _numbers(name: str) -> tuple[int, int]:
 @lru_cache(maxsize=1024)
 def _read(folder: str, path: str, mtime_ns: int, size: int) -> tuple[HotKey, ...]:
     """The decision of a file as it was at some time; none of one that cannot be read."""
-    system, _ = _system(folder)
+    system, _ = system_of(folder)
     try:
         with system.open_input_stream(path) as file:
             return (HotKey.from_dict(json.loads(file.read())),)

@@ -117,7 +117,7 @@ class Packer:
             pa.array([rows.num_rows] * n, pa.int64()),
             *self._told(split, spread, known),
             blobs if fragments == list(range(n)) else blobs.take(pa.array(fragments)),
-            self._loose(arranged, chunk),
+            self._loose(arranged, part),
             self._orders(arranged, split, fragments),
             cells.slice(0, n),
             cells.slice(n, n),
@@ -149,10 +149,11 @@ class Packer:
         texts = [describe(known[label]) for label in self.labels]
         return [pa.array(task_rows), pa.array(all_rows), pa.array(texts, pa.string())]
 
-    def _loose(self, arranged: Arranged, chunk: int) -> pa.Array:
+    def _loose(self, arranged: Arranged, part: int) -> pa.Array:
+        """Rows that can match nothing: to one shard, the same one if the task is run again."""
         blobs: list[bytes | None] = [None] * len(self.labels)
         if self.join.keeps(self.side) and arranged.loose.num_rows:
-            blobs[chunk % len(blobs)] = arranged.loose.serialize().to_pybytes()
+            blobs[part % len(blobs)] = arranged.loose.serialize().to_pybytes()
         return pa.array(blobs, pa.binary())
 
     def _orders(self, arranged: Arranged, split: Split, fragments: list[int]) -> pa.Array:

@@ -49,12 +49,15 @@ class JoinPlan:
     hot_keys: str | None
 
 
+_MOST: Final = 1024
 _PLANS: dict[str, JoinPlan] = {}
 
 
 def remember(join_id: str, plan: JoinPlan) -> None:
-    """Keep a plan under its id."""
+    """Keep a plan under its id; the oldest of very many are forgotten."""
     _PLANS[join_id] = plan
+    while len(_PLANS) > _MOST:
+        _PLANS.pop(next(iter(_PLANS)))
 
 
 def plans_of(frame: DataFrame) -> list[JoinPlan]:

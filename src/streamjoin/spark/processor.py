@@ -81,7 +81,7 @@ class ShardJoin:
         results = logic.on_batch(arrivals, cells, now_us)
         for columns in gather(emitted.take(self.join.output) for emitted in results):
             yield self.form.table(columns)
-        self._write_late(logic, label, run.query)
+        self._write_late(logic, label, run)
         self._decide_hot(logic, label, packed, run)
         directory = {"agreed": self.agreed, **state.to_dict()}
         if spread:
@@ -138,13 +138,13 @@ class ShardJoin:
                 counted |= {f"late_{name}": 0, f"idle_late_{name}": 0}
         return json.dumps(asdict(replace(metrics, **counted, busiest=metrics.work)))
 
-    def _write_late(self, logic: SpreadJoinLogic, label: int, query: str) -> None:
+    def _write_late(self, logic: SpreadJoinLogic, label: int, run: Run) -> None:
         """Keep the late rows of a batch, if asked to."""
         shard = self.labels.index(label)
         for side in SIDES:
             if self.late is not None and self.routing.counts(shard, side):
-                name = f"{query}-{shard:04d}-{logic.state.sequence:08d}"
-                self.late.write(side, logic.late[side], self.join.streams[side], name)
+                stream, number = self.join.streams[side], logic.state.sequence
+                self.late.write(side, logic.late[side], stream, run, shard, number)
 
     def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""

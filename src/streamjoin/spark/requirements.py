@@ -21,14 +21,19 @@ OLDEST_SPARK: Final = (4, 2)
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
-def prepare(spark: SparkSession) -> int:
-    """Check the session, set what it left open, and return the number of state partitions."""
+def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
+    """Check the session, set what it left open, and return the number of partitions.
+
+    Tables have no state: for them nothing is set.
+    """
     _check_version(pyspark.__version__)
     _check_version(spark.version)
-    for key, value in STATE_SETTINGS.items():
-        _want(spark, key, value)
     if not is_connect(spark):
         _check_workers(spark)
+    if not streaming:
+        return int(str(spark.conf.get(_PARTITIONS)))
+    for key, value in STATE_SETTINGS.items():
+        _want(spark, key, value)
     if _PARTITIONS not in _explicit(spark):
         # Spark's default of 200 would run 200 stateful tasks in every micro-batch.
         _set(spark, _PARTITIONS, str(n_cores(spark)))

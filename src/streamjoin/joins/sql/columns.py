@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streamjoin._typing import SIDES, Side
-from streamjoin.core.keys import can_be_key
+from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.predicate.expressions import Column
 from streamjoin.errors import DataError
 
@@ -51,8 +51,7 @@ class Columns:
         found = sorted((self.find(side) for side in sides), key=lambda f: f.column.side)
         left, right = (f.column for f in found)
         both_sides = (left.side, right.side) == SIDES and all(f.is_whole for f in found)
-        integers = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
-        alike = left.type == right.type or integers
+        alike = comparable(left.type, right.type)
         if not (both_sides and alike and can_be_key(left.type) and can_be_key(right.type)):
             return None
         return left.position, right.position
