@@ -24,9 +24,9 @@ Size = int | Rows | None
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
-FEW = settings(max_examples=50)
+FEW = settings(max_examples=30)
 """For properties that look at one aspect of many."""
-EACH = settings(max_examples=100)
+EACH = settings(max_examples=60)
 """For a property that is tried for each type of join."""
 
 
