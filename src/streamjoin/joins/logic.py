@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
 from streamjoin.joins.asof import nearest
@@ -204,7 +204,7 @@ class WindowJoinLogic:
                 fresh = mark_new(marks, pairs.positions[side])
                 parts[side].changed |= len(fresh) > 0
                 if self.join.how == "semi":
-                    yield Alone(side, _taken(parts[side].batch, fresh))
+                    yield Alone(side, parts[side].batch.take(fresh).rows)
         yield pairs
 
     def _alone(self, side: Side, loose: pa.RecordBatch | None) -> Iterator[Emitted]:
@@ -246,10 +246,6 @@ class WindowJoinLogic:
 def _chained(parts: Iterator[Part], last: Part) -> Iterator[Part]:
     yield from parts
     yield last
-
-
-def _taken(batch: Batch, positions: Positions) -> pa.RecordBatch:
-    return batch.rows.take(pa.array(positions))
 
 
 def _late_rows(arrival: Arrival, watermark: int | None) -> tuple[LateRows, Arrival]:

@@ -13,7 +13,6 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex, PairPositions
 from streamjoin.core.keys import equal_keys
 from streamjoin.core.predicate import mask
-from streamjoin.core.window import BasicWindow
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.window_join import WindowJoin
 
@@ -38,8 +37,6 @@ class Part:
     places
         For arrivals: how many tuples of the other side come before each, where that side's window
         counts them.
-    window
-        The basic window, if it is one.
     changed
         Whether a mark was set in this batch.
     """
@@ -47,7 +44,6 @@ class Part:
     batch: Batch
     marks: NDArray[np.bool_] | None = None
     places: Times | None = None
-    window: BasicWindow | None = None
     changed: bool = False
 
 
