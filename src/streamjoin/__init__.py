@@ -1,4 +1,4 @@
-"""Exact, fast window joins of live streams on Spark.
+"""Window joins of live streams on Spark: exact, or within a budget.
 
 >>> import streamjoin as sj
 >>> sj.__version__
@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from streamjoin.budget import Budget
 from streamjoin.errors import (
     ConfigError,
     DataError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Budget",
     "ConfigError",
     "DataError",
     "EngineError",

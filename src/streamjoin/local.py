@@ -6,6 +6,7 @@ on every machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin.budget import refuse_too_much
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.order import Order
 from streamjoin.durations import Duration, parse_duration
@@ -34,7 +36,8 @@ class LocalJoin:
         Schemas of the two streams.
     **settings
         The arguments of `streamjoin.join` that say what is joined: `on`, `where`, `how`,
-        `direction`, `time`, `window`, `lateness`, `idle_timeout`, `suffixes`.
+        `direction`, `time`, `window`, `lateness`, `idle_timeout`, `suffixes`; and `budget`,
+        `split`, `algorithm`, `invalidation`.
 
     Attributes
     ----------
@@ -63,6 +66,8 @@ class LocalJoin:
                 "comparisons, arithmetic, abs, BETWEEN, IN, IS NULL, AND, OR, NOT"
             )
             raise ConfigError(msg)
+        if settings.get("budget") is not None:
+            refuse_too_much(settings["budget"])
         self.join = resolved.join
         self.state = WindowJoinState()
         self.store = MemoryStore()
@@ -87,10 +92,12 @@ class LocalJoin:
             raise ConfigError(msg)
         logic = WindowJoinLogic(self.join, self.state, self.store)
         schema = pa.schema([(column.name, column.type) for column in self.join.output])
+        started = thread_time_ns()
         parts = [
             pa.table(emitted.take(self.join.output), schema=schema)
             for emitted in logic.on_batch(arrivals, now, end)
         ]
+        logic.charge((thread_time_ns() - started) / 1000)
         self.metrics = logic.metrics
         self.total = self.metrics + self.total.without_state()
         self.late = self._late(LEFT, logic.late[LEFT]), self._late(RIGHT, logic.late[RIGHT])

@@ -33,6 +33,16 @@ class JoinMetrics:
         The most work of one shard; not added up over shards.
     hot_keys
         Keys whose rows are spread over several shards.
+    dropped_left, dropped_right
+        Rows that were not let in, to keep within the budget of CPU.
+    cut_left, cut_right
+        Rows that were forgotten before their time, to keep within the memory.
+    missed, missed_variance
+        Estimate of the pairs that were not found because of that, and its variance.
+    by_batch, by_hash, by_nested
+        Directions, of all shards, whose stored rows were met by each method.
+    cpu_us
+        CPU time of the shards in microseconds, where there is a budget.
 
     Examples
     --------
@@ -59,6 +69,41 @@ class JoinMetrics:
     work: int = 0
     busiest: int = 0
     hot_keys: int = 0
+    dropped_left: int = 0
+    dropped_right: int = 0
+    cut_left: int = 0
+    cut_right: int = 0
+    missed: int = 0
+    missed_variance: int = 0
+    by_batch: int = 0
+    by_hash: int = 0
+    by_nested: int = 0
+    cpu_us: int = 0
+
+    @property
+    def recall(self) -> float:
+        """Estimated share of the pairs that were found.
+
+        Examples
+        --------
+        >>> JoinMetrics(pairs=75, missed=25, missed_variance=16).recall
+        0.75
+        """
+        return self.pairs / (self.pairs + self.missed) if self.pairs + self.missed > 0 else 1.0
+
+    @property
+    def recall_error(self) -> float:
+        """Half the width of the estimate's 95 % interval.
+
+        Examples
+        --------
+        >>> round(JoinMetrics(pairs=75, missed=25, missed_variance=16).recall_error, 4)
+        0.0588
+        """
+        total = self.pairs + self.missed
+        if total <= 0 or self.missed_variance <= 0:
+            return 0.0
+        return float(1.96 * self.missed_variance**0.5 * self.pairs / total**2)
 
     def __add__(self, other: "JoinMetrics") -> "JoinMetrics":
         return JoinMetrics(*(getattr(self, f) + getattr(other, f) for f in METRIC_NAMES))

@@ -11,8 +11,10 @@ import typer
 
 from streamjoin.cli.bench import bench_command
 from streamjoin.cli.explain import explain_command
+from streamjoin.cli.reproduce import reproduce_command
 from streamjoin.cli.run import run_command
 from streamjoin.errors import EngineError, StateError, StreamJoinError
+from streamjoin.repro import PAPERS
 
 WRONG_USE = 2
 FAILED = 1
@@ -72,6 +74,23 @@ def bench(
 ) -> None:
     """Measure, and compare with other systems."""
     bench_command(name, as_json=json, quick=quick)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[
+        str | None, typer.Argument(help=f"Which: {', '.join(PAPERS)}; all of them if absent.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Reduced sizes: less than two minutes a paper.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FOLDER", help="Where the report goes.")
+    ] = Path("output/reproduce"),
+) -> None:
+    """Judge the papers' claims by running them, and write a report."""
+    reproduce_command(paper, quick=quick, as_json=json, output=output)
 
 
 def run_app(arguments: Sequence[str] | None = None) -> int:

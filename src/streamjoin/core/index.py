@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin._typing import Keys, Positions, Times
@@ -18,6 +20,8 @@ MAX_ROWS = 2**31 - 1
 _MAX_RUNS = 2**16  # matching rows that are remembered before their pairs are written
 
 PairPositions = tuple[Positions, Positions]
+Buffer = bytes | pa.Buffer
+_STORED = (np.int64, np.int64, np.int64, np.int32, np.int32)  # the longer numbers first: aligned
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +40,8 @@ class HashIndex:
     ([0, 2], [0, 0])
     """
 
-    _known: NDArray[np.int64]
     _bits: int
+    _known: NDArray[np.int64]
     _slots: NDArray[np.int32]
     _groups: NDArray[np.int64]
     _rows: Positions
@@ -65,7 +69,37 @@ class HashIndex:
         earliest, latest = (int(times[0]), int(times[-1])) if n else (0, 0)
         known = np.zeros(1 << (n_groups // 4).bit_length(), np.int64)
         mark_known(n_groups, groups, known)
-        return cls(known, bits, slots, groups, rows, row_times, earliest, latest)
+        groups = groups[: 2 * (n_groups + 1)]
+        # Read-only, as an index that was read back is: kernels are compiled for one kind of array.
+        arrays = [_read_only(array) for array in (known, slots, groups, rows, row_times)]
+        return cls(bits, *arrays, earliest, latest)
+
+    def to_bytes(self) -> bytes:
+        """Write it down, so that it need not be built again; `from_buffer` reads it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> index = HashIndex.build(keys=np.array([7, 8, 7]), times=np.array([10, 20, 30]))
+        >>> again = HashIndex.from_buffer(index.to_bytes())
+        >>> [found.tolist() for found in again.probe(np.array([8]), np.array([20]), 0, 0)]
+        [[1], [0]]
+        """
+        arrays = [self._known, self._groups, self._row_times, self._slots, self._rows]
+        head = [self._bits, self._earliest, self._latest, *map(len, arrays)]
+        return b"".join([np.array(head, np.int64).tobytes(), *(a.tobytes() for a in arrays)])
+
+    @classmethod
+    def from_buffer(cls, buffer: Buffer) -> "HashIndex":
+        """Read what `to_bytes` wrote, without a copy."""
+        bits, earliest, latest, *lengths = np.frombuffer(buffer, np.int64, 8).tolist()
+        at, arrays = 64, []
+        for length, kind in zip(lengths, _STORED, strict=True):
+            array = np.frombuffer(buffer, kind, length, offset=at)
+            arrays.append(_read_only(array))
+            at += array.nbytes
+        known, groups, row_times, slots, rows = arrays
+        return cls(bits, known, slots, groups, rows, row_times, earliest, latest)
 
     def probe(self, keys: Keys, times: Times, low: int, high: int) -> PairPositions:
         """All pairs of an index row and a row given here that have equal keys and times in bounds.
@@ -169,6 +203,10 @@ def _check(keys: Keys, times: Times) -> None:
 
 def _fixed(array: NDArray[np.int64]) -> NDArray[np.int64]:
     """A contiguous read-only view: kernels are compiled for one kind of array, as Arrow's are."""
-    view = np.ascontiguousarray(array).view()
+    return _read_only(np.ascontiguousarray(array))
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
     view.flags.writeable = False
     return view

@@ -37,7 +37,7 @@ class BasicWindow:
 
     `slice` and `sequence` (the number of the batch that brought it) name it; `first` and `last` are
     its smallest and largest event times, or ranks where the window counts tuples; `checksum` is the
-    CRC-32 of its `size` bytes.
+    CRC-32 of its `size` bytes; `share` says which part of the tuples that came was let in.
     """
 
     slice: int
@@ -47,6 +47,7 @@ class BasicWindow:
     last: int
     size: int
     checksum: int
+    share: float = 1.0
 
     def may_meet(self, low: int, high: int) -> bool:
         """Whether a tuple with low <= time <= high may be in it."""
@@ -87,7 +88,9 @@ def cut(batch: Batch) -> Iterator[tuple[int, int, int]]:
         yield int(slices[start]), start, stop
 
 
-def encode(slice_: int, sequence: int, batch: Batch) -> tuple[BasicWindow, pa.Buffer]:
+def encode(
+    slice_: int, sequence: int, batch: Batch, share: float = 1.0
+) -> tuple[BasicWindow, pa.Buffer]:
     """A basic window's directory entry and its bytes (Arrow IPC, no schema).
 
     Examples
@@ -101,7 +104,8 @@ def encode(slice_: int, sequence: int, batch: Batch) -> tuple[BasicWindow, pa.Bu
     blob = batch.rows.serialize()
     first, last = int(batch.axis[0]), int(batch.axis[-1])
     checksum = zlib.crc32(blob)
-    return BasicWindow(slice_, sequence, len(batch), first, last, blob.size, checksum), blob
+    window = BasicWindow(slice_, sequence, len(batch), first, last, blob.size, checksum, share)
+    return window, blob
 
 
 def decode(blob: pa.Buffer, stream: Stream) -> Batch:

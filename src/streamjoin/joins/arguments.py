@@ -4,16 +4,18 @@ A tuple always means (left, right); a list always means several.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar, get_args
 
 import pyarrow as pa
 
 from streamjoin._typing import SIDES, Side
+from streamjoin.budget import Budget
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
+from streamjoin.joins.budgets import limits_of
 from streamjoin.joins.columns import (
     SIDE_NAMES,
     kind_name,
@@ -23,10 +25,11 @@ from streamjoin.joins.columns import (
     refuse_duplicates,
 )
 from streamjoin.joins.where import Where, parse_where
-from streamjoin.joins.window_join import Direction, How, WindowJoin
+from streamjoin.joins.window_join import Algorithm, Direction, How, Invalidation, WindowJoin
 from streamjoin.windows import Rows
 
 T = TypeVar("T")
+L = TypeVar("L", bound=str)
 On = str | tuple[str, str] | Sequence[str | tuple[str, str]] | None
 """Key columns: ``"k"``, ``("k_left", "k_right")``, or a list of such; None for no equality."""
 Both: TypeAlias = T | tuple[T, T]
@@ -36,6 +39,8 @@ Window = Duration | Rows | None
 
 HOWS: Final[tuple[How, ...]] = get_args(How)
 DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
+ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
+INVALIDATIONS: Final[tuple[Invalidation, ...]] = get_args(Invalidation)
 # Spark's own spellings.
 _SPELLINGS: Final[dict[str, How]] = {
     "leftouter": "left", "rightouter": "right", "outer": "full", "fullouter": "full",
@@ -78,6 +83,11 @@ def resolve(
     lateness: Duration = "0 seconds",
     idle_timeout: Duration | None = None,
     suffixes: tuple[str, str] = ("_left", "_right"),
+    budget: Budget | None = None,
+    shed: str = "drop",
+    split: str = "best",
+    algorithm: Both[str] = "auto",
+    invalidation: str = "active",
     time_zone: str = "UTC",
 ) -> Resolved:
     """Settings of a window join, or an error that names the argument.
@@ -121,8 +131,30 @@ def resolve(
         found.predicate if found else None,
         found.band if found else None,
         idle_us,
+        *_methods(algorithm, invalidation, found is not None and found.band is not None),
     )
-    return Resolved(join, found)
+    shedding = None if budget is None else limits_of(join, budget, shed, split)
+    return Resolved(replace(join, shedding=shedding), found)
+
+
+def _methods(
+    algorithm: Both[str], invalidation: str, has_band: bool
+) -> tuple[tuple[Algorithm, Algorithm], Invalidation]:
+    left, right = (
+        _one_of(word, "algorithm", ALGORITHMS) for word in _pair(algorithm, "algorithm", str)
+    )
+    if has_band and not {left, right} <= {"auto", "batch"}:
+        msg = f"algorithm: got {algorithm!r} with a band in `where`; allowed: 'auto' or 'batch'"
+        raise ConfigError(msg)
+    return (left, right), _one_of(invalidation, "invalidation", INVALIDATIONS)
+
+
+def _one_of(value: object, argument: str, allowed: tuple[L, ...]) -> L:
+    for known in allowed:
+        if value == known:
+            return known
+    msg = f"{argument}: got {value!r}; allowed: {', '.join(map(str, allowed))}"
+    raise ConfigError(msg)
 
 
 def _how(how: object) -> How:

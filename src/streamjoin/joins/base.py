@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import Positions, Side
 from streamjoin.core.batch import Batch
+from streamjoin.core.index import HashIndex
 from streamjoin.core.order import Order
 from streamjoin.core.window import BasicWindow
 
@@ -49,6 +50,8 @@ class Arrival:
         How many rows had no key or no time.
     order
         Place of the rows among those of all shards, where the window counts tuples.
+    total
+        Rows that the side brings to all shards; None if this is the only one.
     """
 
     batch: Batch
@@ -56,6 +59,7 @@ class Arrival:
     latest: int | None = None
     nulls: int = 0
     order: Order | None = None
+    total: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,12 @@ class WindowStore(Protocol):
     def remove(self, side: Side, window: BasicWindow) -> None:
         """Forget a basic window."""
 
+    def put_index(self, side: Side, window: BasicWindow, index: HashIndex) -> None:
+        """Keep the index of a basic window, as long as that is easy: it can be made again."""
+
+    def get_index(self, side: Side, window: BasicWindow) -> HashIndex | None:
+        """The index of a basic window if it was kept."""
+
     def put_blob(self, key: BlobKey, blob: bytes) -> None:
         """Keep or replace a small blob."""
 
@@ -153,6 +163,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._windows: dict[BlobKey, pa.Buffer] = {}
         self._blobs: dict[BlobKey, bytes] = {}
+        self._indexes: dict[BlobKey, HashIndex] = {}
 
     def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
@@ -165,6 +176,15 @@ class MemoryStore:
     def remove(self, side: Side, window: BasicWindow) -> None:
         """Forget a basic window."""
         del self._windows[side, window.slice, window.sequence]
+        self._indexes.pop((side, window.slice, window.sequence), None)
+
+    def put_index(self, side: Side, window: BasicWindow, index: HashIndex) -> None:
+        """Keep the index of a basic window."""
+        self._indexes[side, window.slice, window.sequence] = index
+
+    def get_index(self, side: Side, window: BasicWindow) -> HashIndex | None:
+        """The index of a basic window if it was kept."""
+        return self._indexes.get((side, window.slice, window.sequence))
 
     def put_blob(self, key: BlobKey, blob: bytes) -> None:
         """Keep or replace a small blob."""

@@ -1,11 +1,12 @@
 """What happens to a batch (KAN-A1, GED-A1).
 
 1. Rows below the watermark are late; the rest arrives. The watermark moves.
-2. Arrivals of the left meet what is stored of the right; arrivals of the right meet what is stored
+2. Where there are limits, only some of the arrivals are let in.
+3. Arrivals of the left meet what is stored of the right; arrivals of the right meet what is stored
    of the left; arrivals meet arrivals. So each pair comes once, whatever the cuts.
-3. Rows whose window the watermark has passed are *final*: those that come out without a partner do
+4. Rows whose window the watermark has passed are *final*: those that come out without a partner do
    so now, not a batch later.
-4. Basic windows that nothing can reach any more are removed, and those of the arrivals that
+5. Basic windows that nothing can reach any more are removed, and those of the arrivals that
    something can reach are stored.
 """
 
@@ -21,7 +22,9 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
 from streamjoin.joins.asof import nearest
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.matching import Matcher, Moved, Part, bounds, coordinates, piece_rows
+from streamjoin.joins.limits import Limits
+from streamjoin.joins.matching import Moved, Part, piece_rows
+from streamjoin.joins.methods import Direction
 from streamjoin.joins.ordering import release
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
@@ -89,6 +92,8 @@ class WindowJoinLogic:
         """
         join, state = self.join, self.state
         remembered = Remembered(join, state, self._store)
+        shedding = join.shedding
+        self._limits = Limits(join, shedding, state, self._store) if shedding else None
         self.metrics = self._counted(arrivals)
         on_time = self._split_late(arrivals)
         since = state.watermark
@@ -99,6 +104,8 @@ class WindowJoinLogic:
             state.watermark = END
         if join.is_ordered:
             arrived = release(join, state, self._store, on_time, since)
+        elif self._limits is not None:
+            arrived = self._limits.let_in(on_time, latest)
         else:
             arrived = Part(on_time[LEFT].batch), Part(on_time[RIGHT].batch)
         for side in SIDES:
@@ -111,10 +118,24 @@ class WindowJoinLogic:
                 yield from self._counting(self._alone(side, on_time[side].loose))
                 finals = self._finals(remembered, side, before[side], arrived)
                 yield from self._counting(finals)
-        remembered.update(arrived)
+        self._remember(remembered, arrived)
         state.see(latest, now_us)
         state.sequence += 1
         self._count_state()
+
+    def charge(self, cpu_us: float) -> None:
+        """Tell what the batch cost, where the next one is to be regulated by that."""
+        if self._limits is not None:
+            self._limits.charge(cpu_us)
+            self.metrics += JoinMetrics(cpu_us=round(cpu_us))
+
+    def _remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
+        if self._limits is None:
+            remembered.update(arrived)
+            return
+        self._limits.count_cut(arrived)
+        self._limits.remember(remembered, arrived)
+        self.metrics += self._limits.metrics
 
     def _counted(self, arrivals: tuple[Arrival, Arrival]) -> JoinMetrics:
         rows = [len(a.batch) + a.nulls for a in arrivals]
@@ -130,7 +151,7 @@ class WindowJoinLogic:
         windows = [w for side in self.state.windows for w in side]
         self.metrics += JoinMetrics(
             state_rows=sum(w.rows for w in windows),
-            state_bytes=sum(w.size for w in windows),
+            state_bytes=sum(w.size for w in windows) + sum(self.state.sampled),
             held_rows=sum(self.state.held),
         )
 
@@ -174,28 +195,16 @@ class WindowJoinLogic:
     def _matches(self, remembered: Remembered, arrived: tuple[Part, Part]) -> Iterator[Emitted]:
         """All pairs, and for a semi join the left rows that matched for the first time."""
         for side in SIDES:
-            part = arrived[side]
-            if not len(part.batch):
+            if not len(arrived[side].batch):
                 continue
-            others = self._stored_for(remembered, side, part)
-            other = arrived[1 - side]
-            # Without an order both directions are found at once, else each by its own index.
-            if len(other.batch) and (side == LEFT or self.join.is_ordered):
-                others = _chained(others, other)
-            matcher = None
-            for met in others:
-                matcher = matcher or Matcher(self.join, side, part, self._moved)
-                sides = (part, met) if side == LEFT else (met, part)
-                for pairs in matcher.meet(met.batch):
-                    yield from self._marked(pairs, sides)
-
-    def _stored_for(self, remembered: Remembered, side: Side, part: Part) -> Iterator[Part]:
-        low, high = bounds(self.join, side)
-        if low > high:
-            return iter(())
-        at = coordinates(part)
-        other = RIGHT if side == LEFT else LEFT
-        return remembered.parts(other, int(at[0]) - high, int(at[-1]) - low)
+            direction = Direction(self.join, self.state, remembered, side, arrived, self._moved)
+            for pairs, met in direction.matches():
+                parts = (arrived[side], met) if side == LEFT else (met, arrived[side])
+                if self._limits is not None:
+                    self._limits.count(pairs, parts)
+                yield from self._marked(pairs, parts)
+            if direction.windows:
+                self.metrics += JoinMetrics(**{f"by_{direction.method}": 1})
 
     def _marked(self, pairs: Pairs, parts: tuple[Part, Part]) -> Iterator[Emitted]:
         for side in SIDES:
@@ -241,11 +250,6 @@ class WindowJoinLogic:
         latest = int(rows.times[-1]) + self.join.left.window_us
         stored = [part.batch for part in remembered.parts(RIGHT, earliest, latest)]
         return nearest(self.join, rows, [*stored, arrived.batch])
-
-
-def _chained(parts: Iterator[Part], last: Part) -> Iterator[Part]:
-    yield from parts
-    yield last
 
 
 def _late_rows(arrival: Arrival, watermark: int | None) -> tuple[LateRows, Arrival]:

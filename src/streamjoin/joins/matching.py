@@ -1,8 +1,11 @@
-"""Who meets whom: an index over one side's arrivals, past which rows of the other are streamed."""
+"""Who meets whom: an index over rows of one side, past which rows of the other are streamed.
+
+Which rows are indexed, and by what, is the *method* of a direction: see `joins.methods`.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +18,21 @@ from streamjoin.core.keys import equal_keys
 from streamjoin.core.predicate import mask
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.shedding.recall import Shares
 
 MAX_PAIRS: Final = 1 << 18
 MAX_BYTES: Final = 64 << 20
 """Results handed out at once, by number and by average width, where one batch yields very many."""
+
+
+class Index(Protocol):
+    """Rows by key and coordinate: `HashIndex` or `ListIndex`."""
+
+    def probe_chunks(
+        self, keys: Keys, times: Times, low: int, high: int, max_pairs: int
+    ) -> Iterator[PairPositions]:
+        """Pairs of an index row and a row given here, in pieces."""
+
 
 Moved = Callable[[Batch], NDArray[np.bool_]]
 """Which rows of a batch meet each other in another shard."""
@@ -39,12 +53,18 @@ class Part:
         counts them.
     changed
         Whether a mark was set in this batch.
+    share
+        Which part of the tuples that came these are, where some are left out; or of each.
+    groups
+        Random groups of the rows, where what was missed is estimated.
     """
 
     batch: Batch
     marks: NDArray[np.bool_] | None = None
     places: Times | None = None
     changed: bool = False
+    share: Shares = 1.0
+    groups: NDArray[np.int64] | None = None
 
 
 def bounds(join: WindowJoin, side: Side) -> tuple[int, int]:
@@ -73,44 +93,49 @@ def coordinates(part: Part) -> Times:
 
 
 class Matcher:
-    """Finds the matches of one side's arrivals; made once a batch.
+    """Finds the matches of indexed rows; made once a batch.
 
     Parameters
     ----------
     join
         Settings.
     side
-        Whose arrivals these are.
-    arrivals
-        At least one row.
+        Whose rows are indexed.
+    rows
+        Those rows.
+    index
+        Over their keys and coordinates.
+    between
+        Inclusive bounds of (coordinate of an indexed row) - (coordinate of a row that is met).
     moved
         Where given: pairs of two such rows are left out.
     """
 
     def __init__(
-        self, join: WindowJoin, side: Side, arrivals: Part, moved: Moved | None = None
+        self,
+        join: WindowJoin,
+        side: Side,
+        rows: Batch,
+        index: Index,
+        between: tuple[int, int],
+        moved: Moved | None = None,
     ) -> None:
         self._join = join
         self._side = side
-        self._arrivals = arrivals.batch
+        self._rows = rows
+        self._index = index
+        self._low, self._high = between
         self._moved = moved
-        self._mine_moved = None if moved is None else moved(arrivals.batch)
-        self._low, self._high = bounds(join, side)
-        keys = arrivals.batch.keys
-        if join.band is not None:
-            values = self._band_values(side, arrivals.batch)
-            self._buckets = Buckets.over(values, float(join.band.width))
-            keys = band_keys(keys, self._buckets.of(values))
-        self._index = HashIndex.build(keys, coordinates(arrivals))
+        self._mine_moved = None if moved is None else moved(rows)
 
-    def meet(self, other: Batch) -> Iterator[Pairs]:
-        """All matches with rows of the other side, in pieces."""
-        most = piece_rows(self._arrivals, other)
-        for mine, theirs in self._here(other, self._candidates(other, most)):
+    def meet(self, other: Batch, at: Times) -> Iterator[Pairs]:
+        """All matches with rows of the other side, which have these coordinates, in pieces."""
+        most = piece_rows(self._rows, other)
+        for mine, theirs in self._here(other, self._candidates(other, at, most)):
             if self._side == LEFT:
-                pairs = Pairs((self._arrivals, other), (mine, theirs))
+                pairs = Pairs((self._rows, other), (mine, theirs))
             else:
-                pairs = Pairs((other, self._arrivals), (theirs, mine))
+                pairs = Pairs((other, self._rows), (theirs, mine))
             yield self._verified(pairs)
 
     def _here(self, other: Batch, pairs: Iterator[PairPositions]) -> Iterator[PairPositions]:
@@ -123,23 +148,8 @@ class Matcher:
             here = ~(self._mine_moved[mine] & theirs_moved[theirs])
             yield mine[here], theirs[here]
 
-    def _candidates(self, other: Batch, most: int) -> Iterator[PairPositions]:
-        if self._join.band is None:
-            yield from self._probe(other.keys, other.axis, most)
-            return
-        values = self._band_values(1 - self._side, other)
-        for rows, buckets in self._buckets.touched(values, self._join.band.beyond_finite):
-            keys = band_keys(other.keys[rows], buckets)
-            for mine, theirs in self._probe(keys, other.axis[rows], most):
-                yield mine, rows[theirs].astype(np.int32)
-
-    def _probe(self, keys: Keys, axis: Times, most: int) -> Iterator[PairPositions]:
-        return self._index.probe_chunks(keys, axis, self._low, self._high, most)
-
-    def _band_values(self, side: int, batch: Batch) -> Values:
-        assert self._join.band is not None
-        position = self._join.band.left if side == LEFT else self._join.band.right
-        return band_values(batch.rows.column(position))
+    def _candidates(self, other: Batch, at: Times, most: int) -> Iterator[PairPositions]:
+        return self._index.probe_chunks(other.keys, at, self._low, self._high, most)
 
     def _verified(self, pairs: Pairs) -> Pairs:
         """Leave out pairs that only look alike: equal hashes or buckets, or no predicate held."""
@@ -154,3 +164,43 @@ class Matcher:
         if self._join.predicate is not None:
             pairs = pairs.where(mask(self._join.predicate, pairs.fetch))
         return pairs
+
+
+class BandMatcher(Matcher):
+    """Finds matches within a band: indexed rows are in buckets, others look in two or three.
+
+    Parameters
+    ----------
+    join, side, rows, between, moved
+        As of a `Matcher`.
+    at
+        Coordinates of the rows.
+    """
+
+    def __init__(
+        self,
+        join: WindowJoin,
+        side: Side,
+        rows: Batch,
+        at: Times,
+        between: tuple[int, int],
+        moved: Moved | None = None,
+    ) -> None:
+        assert join.band is not None
+        self._band = join.band
+        values = self._band_values(side, rows)
+        self._buckets = Buckets.over(values, float(join.band.width))
+        keys = band_keys(rows.keys, self._buckets.of(values))
+        super().__init__(join, side, rows, HashIndex.build(keys, at), between, moved)
+
+    def _candidates(self, other: Batch, at: Times, most: int) -> Iterator[PairPositions]:
+        values = self._band_values(1 - self._side, other)
+        for rows, buckets in self._buckets.touched(values, self._band.beyond_finite):
+            keys = band_keys(other.keys[rows], buckets)
+            found = self._index.probe_chunks(keys, at[rows], self._low, self._high, most)
+            for mine, theirs in found:
+                yield mine, rows[theirs].astype(np.int32)
+
+    def _band_values(self, side: int, batch: Batch) -> Values:
+        position = self._band.left if side == LEFT else self._band.right
+        return band_values(batch.rows.column(position))

@@ -2,6 +2,8 @@
 
 Rows of a basic window never change. Which of them have matched does, where rows come out without a
 partner; so each such basic window has a bitmap of its own, written again when a bit was set.
+
+Where memory is limited, the oldest basic windows make room before their time (KAN-A21).
 """
 
 from collections.abc import Iterator
@@ -10,10 +12,12 @@ from typing import Final
 import numpy as np
 
 from streamjoin._typing import SIDES, Side
+from streamjoin.core.index import HashIndex
 from streamjoin.core.window import BasicWindow, cut, decode, encode
 from streamjoin.joins.base import BlobKey, WindowStore
 from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.shedding.memory_limit import MemoryLimit, pieces
 
 MARKS: Final = 2
 """First number of the keys of bitmaps; the side is added."""
@@ -42,11 +46,23 @@ class Remembered:
             return self._state.released[side] - stream.window_rows
         return None if watermark is None else watermark - stream.window_us
 
-    def parts(self, side: Side, earliest: int, latest: int) -> Iterator[Part]:
+    def reached(self, side: Side, earliest: int, latest: int) -> list[BasicWindow]:
         """Basic windows that may hold rows between two points of the axis."""
-        for window in self._state.windows[side]:
-            if window.may_meet(earliest, latest):
-                yield self._part(side, window)
+        return [w for w in self._state.windows[side] if w.may_meet(earliest, latest)]
+
+    def parts(self, side: Side, earliest: int, latest: int) -> Iterator[Part]:
+        """Their rows."""
+        for window in self.reached(side, earliest, latest):
+            yield self.part(side, window)
+
+    def index(self, side: Side, window: BasicWindow) -> HashIndex:
+        """The hash index of a basic window; it is made once."""
+        index = self._store.get_index(side, window)
+        if index is None:
+            batch = self.part(side, window).batch
+            index = HashIndex.build(batch.keys, batch.axis)
+            self._store.put_index(side, window, index)
+        return index
 
     def finals(self, side: Side, before: int | None) -> Iterator[tuple[Part, int, int]]:
         """Rows (part, start, stop) that have become final since the horizon was at `before`."""
@@ -58,18 +74,77 @@ class Remembered:
             start, stop = np.searchsorted(part.batch.axis, [first, horizon]).tolist()
             yield part, start, stop
 
-    def update(self, arrived: tuple[Part, Part]) -> None:
-        """Write new marks, remove what is too old and add what came."""
-        for side in SIDES:
-            self._expire(side)
-            self._write_marks(side)
-            self._append(side, arrived[side])
+    def update(
+        self, arrived: tuple[Part, Part], memory: MemoryLimit | None = None
+    ) -> tuple[list[Part], list[Part]]:
+        """Write new marks, remove what is too old and add what came.
 
-    def _part(self, side: Side, window: BasicWindow) -> Part:
+        Returns the rows of each side for which there was no room.
+        """
+        left, right = (self._update(side, arrived, memory) for side in SIDES)
+        return left, right
+
+    def _update(
+        self, side: Side, arrived: tuple[Part, Part], memory: MemoryLimit | None
+    ) -> list[Part]:
+        # Lazily, a window is cleared of what is too old when it is probed (KAN-A5).
+        if self._join.invalidation == "active" or len(arrived[1 - side].batch):
+            self._expire(side)
+        self._write_marks(side)
+        if memory is None:
+            self._append(side, arrived[side])
+            return []
+        return self._fit(side, arrived[side], memory)
+
+    def _fit(self, side: Side, part: Part, memory: MemoryLimit) -> list[Part]:
+        """Add what came; newest first, for as long as there is room."""
+        batch, room, cut_off = part.batch, memory.limits[side], list[Part]()
+        new = pieces(list(cut(batch)), memory.piece_rows(side))
+        old = sorted(self._state.windows[side], key=lambda w: (w.last, w.sequence))
+        kept: list[BasicWindow] = []
+        for number, (slice_, start, stop) in enumerate(new):
+            if self._is_over(side, int(batch.axis[stop - 1])):
+                continue
+            piece = batch.slice(start, stop)
+            while old and old[-1].last > piece.axis[-1]:
+                room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)
+            if room < memory.sizes[side]:  # not even one row: spare the bytes
+                cut_off.append(Part(piece, share=part.share))
+                continue
+            name = slice_ * len(new) + number
+            window, blob = encode(name, self._state.sequence, piece, float(part.share))
+            if _units(window, memory.unit) > room:
+                room = 0.0
+                cut_off.append(Part(piece, share=part.share))
+                continue
+            room -= _units(window, memory.unit)
+            self._store.put(side, window, blob)
+            kept.append(window)
+        while old:
+            room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)
+        self._state.windows[side][:] = sorted(kept, key=lambda w: (w.last, w.sequence))
+        return cut_off
+
+    def _keep_if(
+        self, side: Side, window: BasicWindow, unit: str, room: float,
+        kept: list[BasicWindow], cut_off: list[Part],
+    ) -> float:  # fmt: skip
+        """Keep a stored basic window if there is room for it; what room is left."""
+        size = _units(window, unit)
+        if size <= room:
+            kept.append(window)
+            return room - size
+        if not self._is_over(side, window.last):
+            cut_off.append(self.part(side, window))
+        self._remove(side, window)
+        return 0.0  # what is older goes too
+
+    def part(self, side: Side, window: BasicWindow) -> Part:
+        """The rows of a basic window, read once a batch."""
         part = self._parts[side].get(window)
         if part is None:
             batch = decode(self._store.get(side, window), self._join.streams[side])
-            part = Part(batch)
+            part = Part(batch, share=window.share)
             if self._join.marks(side):
                 blob = self._store.get_blob(_marks_key(side, window))
                 part.marks = _unpack(blob, len(batch))
@@ -89,11 +164,14 @@ class Remembered:
             if not self._is_over(side, window.last):
                 kept.append(window)
                 continue
-            self._store.remove(side, window)
-            self._parts[side].pop(window, None)
-            if self._join.marks(side):
-                self._store.remove_blob(_marks_key(side, window))
+            self._remove(side, window)
         self._state.windows[side][:] = kept
+
+    def _remove(self, side: Side, window: BasicWindow) -> None:
+        self._store.remove(side, window)
+        self._parts[side].pop(window, None)
+        if self._join.marks(side):
+            self._store.remove_blob(_marks_key(side, window))
 
     def _write_marks(self, side: Side) -> None:
         for window, part in self._parts[side].items():
@@ -106,15 +184,20 @@ class Remembered:
             # Those that have matched are answered: nothing more can come of them.
             batch = batch.where(~marks)
             marks = None
+        share = float(part.share)
         for slice_, start, stop in cut(batch):
             if self._is_over(side, int(batch.axis[stop - 1])):
                 continue
-            window, blob = encode(slice_, self._state.sequence, batch.slice(start, stop))
+            window, blob = encode(slice_, self._state.sequence, batch.slice(start, stop), share)
             self._store.put(side, window, blob)
             self._state.windows[side].append(window)
             if marks is not None and marks[start:stop].any():
                 bits = np.packbits(marks[start:stop]).tobytes()
                 self._store.put_blob(_marks_key(side, window), bits)
+
+
+def _units(window: BasicWindow, unit: str) -> int:
+    return window.rows if unit == "rows" else window.size
 
 
 def _marks_key(side: Side, window: BasicWindow) -> BlobKey:

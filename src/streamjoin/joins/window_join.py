@@ -16,6 +16,8 @@ from streamjoin.core.window import BasicWindow
 from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
 from streamjoin.joins.base import OutputColumn
+from streamjoin.planning.algorithm_choice import Method, OperationCosts
+from streamjoin.shedding.regulation import Shedding, SheddingState
 
 STATE_VERSION: Final = 2
 END: Final = 2**62
@@ -23,6 +25,8 @@ END: Final = 2**62
 
 How = Literal["inner", "left", "right", "full", "semi", "anti", "asof"]
 Direction = Literal["backward", "nearest"]
+Algorithm = Literal["auto", "hash", "nested", "batch"]
+Invalidation = Literal["active", "lazy"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,14 @@ class WindowJoin:
         The part of the predicate that is indexed.
     idle_us
         After so long without a row a side no longer holds the watermark; None for never.
+    algorithm
+        How the left window and the right window are probed; "auto" to decide while running.
+    invalidation
+        Whether what is too old goes at every batch or when a window is probed (KAN-A5).
+    operations
+        What operations cost, to decide by.
+    shedding
+        Limits that the join must keep; None for an exact one.
     """
 
     left: Stream
@@ -55,6 +67,10 @@ class WindowJoin:
     predicate: Expression | None = None
     band: Band | None = None
     idle_us: int | None = None
+    algorithm: tuple[Algorithm, Algorithm] = ("auto", "auto")
+    invalidation: Invalidation = "active"
+    operations: OperationCosts = OperationCosts()  # noqa: RUF009  # frozen
+    shedding: Shedding | None = None
 
     @property
     def streams(self) -> tuple[Stream, Stream]:
@@ -136,6 +152,14 @@ class WindowJoinState:
         The time of the last batch, and of the last one in which each side brought rows.
     windows
         The basic windows of each side.
+    methods
+        How arrivals of each side last met what is stored of the other.
+    selectivity
+        Which share of the pairs that they formed with it matched, as an average that forgets.
+    shedding
+        What is known for keeping limits; None where there are none.
+    sampled
+        Bytes of the samples of rows that were cut off.
     """
 
     sequence: int = 0
@@ -147,18 +171,26 @@ class WindowJoinState:
     clock: int | None = None
     seen: list[int | None] = field(default_factory=_two_nones)
     windows: tuple[list[BasicWindow], list[BasicWindow]] = field(default_factory=lambda: ([], []))
+    methods: list[Method | None] = field(default_factory=lambda: [None, None])
+    selectivity: list[float | None] = field(default_factory=lambda: [None, None])
+    shedding: SheddingState | None = None
+    sampled: list[int] = field(default_factory=lambda: [0, 0])
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         values["windows"] = [[list(asdict(w).values()) for w in side] for side in self.windows]
+        if self.shedding is not None:
+            values["shedding"] = self.shedding.to_dict()
         return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "WindowJoinState":
         """Read `to_dict` back."""
         left, right = ([BasicWindow(*w) for w in side] for side in values["windows"])
-        return cls(**{**values, "windows": (left, right)})
+        shed = values.get("shedding")
+        shedding = None if shed is None else SheddingState.from_dict(shed)
+        return cls(**{**values, "windows": (left, right), "shedding": shedding})
 
     def with_windows(
         self, windows: tuple[list[BasicWindow], list[BasicWindow]]
@@ -170,6 +202,8 @@ class WindowJoinState:
             released=list(self.released),
             held=list(self.held),
             seen=list(self.seen),
+            methods=list(self.methods),
+            selectivity=list(self.selectivity),
             windows=windows,
         )
 

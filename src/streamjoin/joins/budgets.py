@@ -1,0 +1,78 @@
+"""A user's budget, checked against the join and turned into the limits of its shards."""
+
+from dataclasses import replace
+from typing import Final
+
+from streamjoin.budget import Budget
+from streamjoin.errors import ConfigError
+from streamjoin.joins.window_join import WindowJoin
+from streamjoin.planning.split import Limits, splits_for
+from streamjoin.shedding.regulation import Shedding
+from streamjoin.windows import Rows
+
+SHEDS: Final = ("drop",)
+
+
+def limits_of(join: WindowJoin, budget: Budget, shed: str, split: str) -> Shedding:
+    """Limits of a join that runs in one shard on one core, or an error that names the argument."""
+    if not isinstance(budget, Budget):
+        msg = f"budget: got {budget!r}; allowed: a Budget such as Budget(cpu=0.5)"
+        raise ConfigError(msg)
+    if shed not in SHEDS:
+        msg = f"shed: got {shed!r}; allowed: {', '.join(SHEDS)}"
+        raise ConfigError(msg)
+    _check_join(join, budget)
+    _check_split(budget, split)
+    share = budget.cpu_share
+    return Shedding(
+        split=split,
+        cpu_us_per_second=None if share is None else share * 1e6,
+        cpu_us_per_batch=budget.cpu_us_per_batch,
+        rate=budget.rate,
+        memory=budget.memory_limit,
+        memory_unit="rows" if isinstance(budget.memory, Rows) else "bytes",
+    )
+
+
+def over_shards(
+    shedding: Shedding, n_shards: int, n_cores: int, copies: tuple[int, int]
+) -> Shedding:
+    """Limits of each shard of a join.
+
+    Examples
+    --------
+    >>> over_shards(Shedding(cpu_us_per_second=5e5), n_shards=8, n_cores=4, copies=(1, 1))
+    Shedding(split='best', cpu_us_per_second=250000.0, ...)
+    """
+    second, batch = shedding.cpu_us_per_second, shedding.cpu_us_per_batch
+    return replace(
+        shedding,
+        # A shard runs on one core at a time, however many there are.
+        cpu_us_per_second=None if second is None else second * min(1.0, n_cores / n_shards),
+        cpu_us_per_batch=None if batch is None else batch / n_shards,
+        copies=copies,
+    )
+
+
+def _check_join(join: WindowJoin, budget: Budget) -> None:
+    if join.how != "inner":
+        msg = (
+            f"budget: got {budget.describe()} with how={join.how!r}; allowed: only with 'inner' (of"
+            " a row without a partner it is not known whether the partner was left out)"
+        )
+        raise ConfigError(msg)
+    if join.is_ordered:
+        msg = f"budget: got {budget.describe()} with a window of rows; allowed: windows of time"
+        raise ConfigError(msg)
+
+
+def _check_split(budget: Budget, split: str) -> None:
+    has_cpu = budget.cpu is not None or budget.rate is not None
+    has_memory = budget.memory is not None
+    names = splits_for(Limits(1.0 if has_cpu else None, 1.0 if has_memory else None))
+    if split not in names:
+        kind = {(True, False): "cpu or rate", (False, True): "memory"}.get(
+            (has_cpu, has_memory), "cpu or rate and memory"
+        )
+        msg = f"split: got {split!r}; allowed with a budget of {kind}: {', '.join(names)}"
+        raise ConfigError(msg)

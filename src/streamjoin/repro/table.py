@@ -1,0 +1,50 @@
+"""``docs/papers.md``: every claim in a table."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from streamjoin.repro.base import VERDICTS, Result
+from streamjoin.repro.run import Outcome
+
+_HEAD = """\
+# The papers' claims
+
+Written by `streamjoin reproduce` (full sizes); do not edit. *Stated* is what the paper says, *model* what its
+formulas give, *measured* what ran here: a mean with its 95 % interval over seeds where data are random. Counts and
+model values decide wherever they can; a claim that seconds of the machine decide is marked *wall clock*.
+"""
+_COLUMNS = ("Id", "Where", "Stated", "Model", "Measured", "Verdict", "Why")
+
+
+def markdown(outcomes: Sequence[Outcome]) -> str:
+    """Write the document."""
+    parts = [_HEAD]
+    for outcome in outcomes:
+        rows = [_row(_COLUMNS), "|" + "---|" * len(_COLUMNS)]
+        rows += [_row(_cells(result)) for result in outcome.results]
+        parts.append(f"## {outcome.paper.reference}\n\n{count(outcome.results)}.\n")
+        parts.append("\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def count(results: Sequence[Result]) -> str:
+    """Say how many claims have which verdict.
+
+    Examples
+    --------
+    >>> count(())
+    '0 claims'
+    """
+    counts = Counter(result.found.verdict for result in results)
+    found = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
+    return ": ".join([f"{len(results)} claims", *([", ".join(found)] if found else [])])
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    claim, found = result.claim, result.found
+    verdict = found.verdict + (" (wall clock)" if claim.wall_clock else "")
+    return claim.id, claim.place, claim.stated, found.model, found.measured, verdict, result.why
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

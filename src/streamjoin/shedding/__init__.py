@@ -1,0 +1,5 @@
+"""What is left out when a limit is reached, and what that costs.
+
+Read `regulation.py` (how many tuples are let in and how much is remembered: plans, nothing is
+applied here), `selection.py` (which tuples), `recall.py` (what was missed, and how sure that is).
+"""

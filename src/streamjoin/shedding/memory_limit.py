@@ -1,0 +1,54 @@
+"""How much of a window may be remembered, and which part that is: the newest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from streamjoin._typing import Side
+
+PIECES: Final = 16
+"""New basic windows have at most this part of what may be remembered: they are removed whole."""
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """What one shard may remember during one batch.
+
+    Parameters
+    ----------
+    limits
+        For each side.
+    sizes
+        What a row of each side takes, about.
+    unit
+        Of both.
+    """
+
+    limits: tuple[float, float]
+    sizes: tuple[float, float]
+    unit: Literal["bytes", "rows"]
+
+    def piece_rows(self, side: Side) -> int:
+        """Rows of a new basic window at most.
+
+        Examples
+        --------
+        >>> MemoryLimit((1600.0, 0.0), (1.0, 1.0), "rows").piece_rows(0)
+        100
+        """
+        return max(1, int(self.limits[side] / PIECES / self.sizes[side]))
+
+
+def pieces(spans: Sequence[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
+    """Cut spans (slice, start, stop) into pieces of at most `most` rows, the newest first.
+
+    Examples
+    --------
+    >>> pieces([(7, 0, 3), (8, 3, 8)], most=2)
+    [(8, 6, 8), (8, 4, 6), (8, 3, 4), (7, 1, 3), (7, 0, 1)]
+    """
+    return [
+        (slice_, max(start, end - most), end)
+        for slice_, start, stop in reversed(spans)
+        for end in range(stop, start, -most)
+    ]

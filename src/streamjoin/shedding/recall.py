@@ -1,0 +1,79 @@
+"""How many pairs were missed, and how sure that is.
+
+Each tuple that takes part was chosen with a known probability, its *share*: of arrivals that were
+let in, of rows of a window that were kept as a sample. A pair that is seen therefore stands for
+``1 / (share_left * share_right)`` pairs (the Horvitz-Thompson estimator), so what was missed can be
+added up while joining, whatever the keys' skew and the correlation in time.
+
+Pairs that share a tuple are not independent. To see how far the estimate may be off, tuples are
+put into random groups: had other tuples been chosen, the sum would vary as its parts vary from
+group to group.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin._typing import SIDES
+
+N_GROUPS: Final = 32
+
+Shares = float | NDArray[np.float64]
+"""One share for all rows, or one for each."""
+
+
+def _zeros() -> list[list[float]]:
+    return [[0.0] * N_GROUPS, [0.0] * N_GROUPS]
+
+
+@dataclass
+class RecallEstimate:
+    """Sums over all batches of one shard.
+
+    Parameters
+    ----------
+    missed
+        Estimated pairs that were not found.
+    spread
+        Of each side and random group: the weight of its pairs, as far as chance decided on them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> estimate, some = RecallEstimate(), (np.array([0, 1]), np.array([0, 1]))
+    >>> estimate.add(some, (0.5, 0.5), found=True)  # of 8 pairs, 2 were found
+    >>> estimate.missed
+    6.0
+    """
+
+    missed: float = 0.0
+    spread: list[list[float]] = field(default_factory=_zeros)
+
+    def add(
+        self,
+        groups: tuple[NDArray[np.int64], NDArray[np.int64]],
+        shares: tuple[Shares, Shares],
+        *,
+        found: bool,
+    ) -> None:
+        """Count pairs by the groups of their two rows; `found` if they came out."""
+        n = len(groups[0])
+        weights = np.full(n, 1.0) / (shares[0] * shares[1])
+        self.missed += float(weights.sum()) - (n if found else 0)
+        for side in SIDES:
+            chance = weights * np.sqrt(1.0 - np.minimum(shares[side], 1.0))
+            sums = np.bincount(groups[side], chance, N_GROUPS)
+            self.spread[side] = (np.asarray(self.spread[side]) + sums).tolist()
+
+    @property
+    def variance(self) -> float:
+        """Estimated variance of `missed`."""
+        sums = np.asarray(self.spread)
+        deviations = sums - sums.mean(axis=1, keepdims=True)
+        return float((deviations**2).sum()) * N_GROUPS / (N_GROUPS - 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold."""
+        return {"missed": self.missed, "spread": self.spread}

@@ -1,0 +1,204 @@
+"""How many tuples are let in and how much is remembered, batch by batch (KAN-A17..A25).
+
+The *drop* semantics: a tuple that is not let in neither probes nor enters a window. Plans come from
+`planning.split`; here they get what they need, the streams' rates as observed, and what a tuple
+costs. Time is the streams' own: the budget of a batch is that of the event time it covers, so a
+recorded stream is regulated as the live one was, and a batch that is run again as before.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+from streamjoin._typing import SIDES
+from streamjoin.core.statistics import WEIGHT, Rates
+from streamjoin.planning.split import Allocation, Demand, Limits, plan
+from streamjoin.shedding.recall import RecallEstimate
+
+FIRST_COST_US: Final = 2.0
+"""CPU time of a tuple until one has been measured."""
+LEAST_RATE: Final = 1e-9
+"""Stands for the rate of a stream that has brought nothing yet."""
+
+
+@dataclass(frozen=True)
+class Shedding:
+    """Limits of one shard: values only.
+
+    Parameters
+    ----------
+    split
+        How what there is gets divided between the streams.
+    cpu_us_per_second, cpu_us_per_batch
+        CPU time of this shard, for a second of the streams or for a batch.
+    rate
+        Tuples per second that are let in, in all shards.
+    memory, memory_unit
+        What may be remembered, in all shards.
+    copies
+        To how many shards a left and a right row is sent.
+    """
+
+    split: str = "best"
+    cpu_us_per_second: float | None = None
+    cpu_us_per_batch: float | None = None
+    rate: float | None = None
+    memory: float | None = None
+    memory_unit: Literal["bytes", "rows"] = "bytes"
+    copies: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True)
+class SheddingPlan:
+    """What a batch may take.
+
+    Parameters
+    ----------
+    let_in
+        Rows of each side; fractions are carried to the next batch.
+    memory
+        What this shard may remember of each side; None for all.
+    """
+
+    let_in: tuple[float, float]
+    memory: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Came:
+    """What a batch brings.
+
+    Parameters
+    ----------
+    own
+        Rows of each side that take part, in this shard.
+    total
+        Rows of each side in all shards.
+    seconds
+        Event time that has passed since the batch before.
+    windows
+        Windows of the two streams, in seconds.
+    sizes
+        Units of memory that a row of each side takes.
+    """
+
+    own: tuple[int, int]
+    total: tuple[int, int]
+    seconds: float
+    windows: tuple[float, float]
+    sizes: tuple[float, float]
+
+
+@dataclass
+class SheddingState:
+    """What one shard knows of its streams; part of the directory.
+
+    Parameters
+    ----------
+    latest
+        The newest event time.
+    rates
+        Of the two streams.
+    rows, all_rows
+        Rows that come to this shard in a batch and to all, as averages that forget.
+    cost_us
+        CPU time of a tuple that was let in; None before the first measurement.
+    carried
+        Fractions of rows that may still be let in.
+    sample_shares
+        Of the rows of each side for which there is no room, the share that is kept as a sample.
+    recall
+        What was missed.
+    """
+
+    latest: int | None = None
+    rates: Rates = field(default_factory=Rates)
+    rows: float = 0.0
+    all_rows: float = 0.0
+    cost_us: float | None = None
+    carried: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    sample_shares: list[float] = field(default_factory=lambda: [1.0, 1.0])
+    recall: RecallEstimate = field(default_factory=RecallEstimate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "SheddingState":
+        """Read `to_dict` back."""
+        parts = {
+            "rates": Rates(**values["rates"]),
+            "recall": RecallEstimate(**values["recall"]),
+        }
+        return cls(**{**values, **parts})
+
+    def elapsed(self, latest: int | None, earliest: int | None) -> float:
+        """Seconds of event time since the batch before; of the first batch, those that it spans."""
+        if latest is None:
+            return 0.0
+        since = self.latest if self.latest is not None else earliest
+        self.latest = latest if self.latest is None else max(self.latest, latest)
+        return 0.0 if since is None else max(0, latest - since) / 1e6
+
+    def plan(self, shedding: Shedding, came: Came) -> SheddingPlan:
+        """Decide on a batch, from what was known before and what it brings."""
+        self.rates.see(came.total, came.seconds)
+        sent = sum(n * copies for n, copies in zip(came.total, shedding.copies, strict=True))
+        self.rows += WEIGHT * (sum(came.own) - self.rows)
+        self.all_rows += WEIGHT * (sent - self.all_rows)
+        known = self.rates.per_second or came.total
+        rows = self._rows_allowed(shedding, came.seconds)
+        demand = Demand(
+            (max(known[0], LEAST_RATE), max(known[1], LEAST_RATE)), came.windows, came.sizes
+        )
+        service = None if rows is None else max(rows / (came.seconds or 1.0), LEAST_RATE)
+        allocation = plan(shedding.split, demand, Limits(service, shedding.memory))
+        memory = allocation.memory
+        if memory is not None and shedding.memory is not None:
+            # Where both windows fit, what is left is room for bursts.
+            unused = max(1.0, shedding.memory / max(sum(memory), LEAST_RATE))
+            memory = memory[0] * self.part * unused, memory[1] * self.part * unused
+        return SheddingPlan(_let_in(allocation, rows, came), memory)
+
+    @property
+    def part(self) -> float:
+        """Which part of all rows comes to this shard; over all shards they add up to one."""
+        return self.rows / self.all_rows if self.all_rows else 1.0
+
+    def charge(self, cpu_us: float, rows: int) -> None:
+        """Learn what a tuple costs, for the next batch."""
+        if rows:
+            cost = cpu_us / rows
+            before = cost if self.cost_us is None else self.cost_us
+            self.cost_us = (1 - WEIGHT) * before + WEIGHT * cost
+
+    def whole(self, side: int, let_in: float) -> int:
+        """Rows to let in, carrying the fraction."""
+        exact = let_in + self.carried[side]
+        self.carried[side] = exact - int(exact)
+        return int(exact)
+
+    def _rows_allowed(self, shedding: Shedding, seconds: float) -> float | None:
+        """Rows that all shards together can take, if they are as busy as this one."""
+        if shedding.rate is not None:
+            return shedding.rate * seconds
+        cpu_us = shedding.cpu_us_per_batch
+        if shedding.cpu_us_per_second is not None:
+            cpu_us = shedding.cpu_us_per_second * seconds
+        if cpu_us is None:
+            return None
+        own = cpu_us / (FIRST_COST_US if self.cost_us is None else self.cost_us)
+        return own / max(self.part, LEAST_RATE)
+
+
+def _let_in(allocation: Allocation, rows: float | None, came: Came) -> tuple[float, float]:
+    """Rows of this shard that are let in; what one side does not use goes to the other."""
+    if rows is None:
+        return float(came.own[0]), float(came.own[1])
+    room = [rows * rate / sum(allocation.rates) for rate in allocation.rates]
+    spare = [max(0.0, room[side] - came.total[side]) for side in SIDES]
+    left, right = (
+        min(1.0, (room[side] + spare[1 - side]) / max(came.total[side], 1)) * came.own[side]
+        for side in SIDES
+    )
+    return left, right

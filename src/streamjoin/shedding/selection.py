@@ -1,0 +1,48 @@
+"""Which tuples are chosen where only some can be: by what they hold, as if at random.
+
+A choice by position would differ when a batch is run again with its rows in another order, and
+between shards that are sent the same rows; a choice by contents does not.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin._typing import Side
+from streamjoin.core.batch import Batch
+from streamjoin.core.kernels.hashing import fold_words
+
+LET_IN: Final = 0
+SAMPLE: Final = 2
+GROUP: Final = 4
+"""Salts, so that one choice says nothing of another; the side is added."""
+
+
+def row_hashes(batch: Batch, side: Side, salt: int) -> NDArray[np.uint64]:
+    """A number per row that looks random. O(n)."""
+    hashes = np.full(len(batch), 0x5EED + salt + side, np.int64)
+    fold_words(hashes, batch.keys if batch.stream.key else batch.contents)
+    fold_words(hashes, batch.times)
+    return hashes.view(np.uint64)
+
+
+def choose(batch: Batch, side: Side, n: int) -> Batch:
+    """`n` rows of a batch, in their order; all of them if there are not more. O(rows)."""
+    if n >= len(batch):
+        return batch
+    chosen = np.zeros(len(batch), np.bool_)
+    if n > 0:
+        chosen[np.argpartition(row_hashes(batch, side, LET_IN), n - 1)[:n]] = True
+    return batch.where(chosen)
+
+
+def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
+    """Which rows a sample of that share has; a smaller share has a part of the same rows."""
+    limit = np.uint64(min(share, 1.0) * (2.0**64 - 2**12))
+    return row_hashes(batch, side, SAMPLE) < limit
+
+
+def groups(batch: Batch, side: Side, n_groups: int) -> NDArray[np.int64]:
+    """A random group for each row, the same whenever the row is met."""
+    return (row_hashes(batch, side, GROUP) % np.uint64(n_groups)).astype(np.int64)
