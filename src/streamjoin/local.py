@@ -5,7 +5,7 @@ on every machine.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import thread_time_ns
 from typing import Any
 
@@ -97,8 +97,9 @@ class LocalJoin:
             pa.table(emitted.take(self.join.output), schema=schema)
             for emitted in logic.on_batch(arrivals, now, end)
         ]
-        logic.charge((thread_time_ns() - started) / 1000)
-        self.metrics = logic.metrics
+        cpu_us = (thread_time_ns() - started) / 1000
+        logic.charge(cpu_us)
+        self.metrics = replace(logic.metrics, cpu_us=round(cpu_us))
         self.total = self.metrics + self.total.without_state()
         self.late = self._late(LEFT, logic.late[LEFT]), self._late(RIGHT, logic.late[RIGHT])
         return pa.concat_tables(parts) if parts else schema.empty_table()

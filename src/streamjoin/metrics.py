@@ -42,7 +42,7 @@ class JoinMetrics:
     by_batch, by_hash, by_nested
         Directions, of all shards, whose stored rows were met by each method.
     cpu_us
-        CPU time of the shards in microseconds, where there is a budget.
+        CPU time of the join itself in microseconds, all shards together.
 
     Examples
     --------

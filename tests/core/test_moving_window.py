@@ -1,7 +1,7 @@
 """The tuple-at-a-time join: its pairs against the oracle, its accesses against the cost model."""
 
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ def test_only_what_ends_in_between_is_counted() -> None:
         )
 
     whole, cuts = run(None, None), [None, 10 * SECOND, 20 * SECOND, None]
-    parts = [run(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    parts = [run(a, b) for a, b in pairwise(cuts)]
     assert sum(part.outputs for part in parts) == whole.outputs
     assert sum((pairs_of(part) for part in parts), Counter()) == pairs_of(whole)
     assert sum(sum(part.accesses) for part in parts) == sum(whole.accesses)

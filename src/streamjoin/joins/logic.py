@@ -127,7 +127,6 @@ class WindowJoinLogic:
         """Tell what the batch cost, where the next one is to be regulated by that."""
         if self._limits is not None:
             self._limits.charge(cpu_us)
-            self.metrics += JoinMetrics(cpu_us=round(cpu_us))
 
     def _remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         if self._limits is None:

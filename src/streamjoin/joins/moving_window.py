@@ -1,4 +1,4 @@
-"""The moving window join of two recorded streams, one tuple at a time (Kang et al. 2003, section 2).
+"""The moving window join of two recorded streams, one tuple at a time (Kang et al. 2003).
 
 This is the operator that the paper's cost model describes: it counts every access to a tuple of a
 window as the model does (KAN-A1..A12) and can be given a limited number of them a second
@@ -214,27 +214,25 @@ class _Job:
     def run(
         self, found_left: NDArray[np.int64], found_right: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], PairOf]:
-        left, right = self._store(0), self._store(1)
+        """One pass with empty windows: the counters, and the most tuples held."""
+        left, right = self._window(0), self._window(1)
         counts = np.zeros(kernel.N_COUNTS, np.int64)
-        arrays = [_fixed(a) for trace in self.traces for a in (trace.times, trace.keys)]
-        kernel.run_join(*arrays, left, right, self.settings, counts, found_left, found_right)
-        return counts, (int(left.state[kernel.PEAK]), int(right.state[kernel.PEAK]))
-
-    def _store(self, side: int) -> kernel.Store:
-        """An empty window with room for all tuples that may live at once."""
-        trace, window = self.traces[side], self.windows[side]
-        hashed = self.structures[side] == "hash"
-        most = len(trace) if self.lazy else kernel.most_held(_fixed(trace.times), window)
-        slots = 1 << max(0, int(most) - 1).bit_length()
-        n_buckets = self._n_buckets(side) if hashed else 1
-        keys = trace.keys
-        dense = bool(len(keys) == 0 or (keys.min() >= 0 and keys.max() < n_buckets))
-        ring = np.empty((2, 0 if hashed else slots), np.int64)
-        return kernel.Store(
-            hashed, self.lazy, dense, window, slots - 1, ring[0], ring[1],
-            np.empty(kernel.NODE * slots if hashed else 0, np.int64),
-            np.full(n_buckets, -1, np.int64), np.zeros(kernel.N_STATE, np.int64),
+        a, b = self.traces
+        kernel.run_join(
+            _fixed(a.times), _fixed(a.keys), _fixed(b.times), _fixed(b.keys), left, right,
+            self.settings, counts, found_left, found_right,
         )  # fmt: skip
+        return counts, (int(left[kernel.PEAK]), int(right[kernel.PEAK]))
+
+    def _window(self, side: int) -> kernel.Window:
+        """An empty window with room for all tuples that may live at once."""
+        trace, length = self.traces[side], self.windows[side]
+        hashed, keys = self.structures[side] == "hash", trace.keys
+        most = len(trace) if self.lazy else kernel.most_held(_fixed(trace.times), length)
+        n_slots = 1 << max(0, int(most) - 1).bit_length()
+        n_buckets = self._n_buckets(side) if hashed else 1
+        dense = bool(len(keys) == 0 or (keys.min() >= 0 and keys.max() < n_buckets))
+        return kernel.new_window(hashed, self.lazy, dense, length, n_slots, n_buckets)
 
     def _n_buckets(self, side: int) -> int:
         if self.n_buckets is not None:

@@ -96,7 +96,7 @@ class SpreadJoinLogic:
         """
         left, right = (self._without_late_copies(arrival) for arrival in arrivals)
         self._arrivals = left, right
-        own = WindowJoinLogic(self.join, self.state, self._stores[0], self._moved())
+        self._own = own = WindowJoinLogic(self.join, self.state, self._stores[0], self._moved())
         twin = self.state.with_windows(self.spread.windows)
         cells = WindowJoinLogic(self.join, twin, self._stores[1])
         for emitted in own.on_batch(self._arrivals, now_us):
@@ -109,6 +109,10 @@ class SpreadJoinLogic:
             yield from cells.on_batch(spread_arrivals, now_us)
             self.metrics += cells.metrics
             self.late = own.late[0].and_also(cells.late[0]), own.late[1].and_also(cells.late[1])
+
+    def charge(self, cpu_us: float) -> None:
+        """Tell what the batch cost, where the next one is to be regulated by that."""
+        self._own.charge(cpu_us)
 
     def decide(
         self, batch: int, rows: tuple[int, int], home: int, tasks: Sequence[Sequence[int]]

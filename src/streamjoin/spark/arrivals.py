@@ -93,6 +93,7 @@ def _arrival(join: WindowJoin, side: Side, rows: list[PackedRow]) -> Arrival:
         latest=_latest(rows),
         nulls=sum(int(row.nulls) for row in rows),
         order=Order.joined(orders) if stream.window_rows is not None else None,
+        total=sum(int(row.total) for row in rows),
     )
 
 

@@ -8,6 +8,7 @@ from streamjoin.durations import format_duration
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.hot_keys import can_spread
 from streamjoin.spark.plans import JoinPlan
+from streamjoin.spark.routing import copies
 
 NAMES: Final = ("left", "right")
 
@@ -134,6 +135,8 @@ def skew(plan: JoinPlan) -> str:
         return f"spread over several shards once noticed; decisions are kept in {plan.hot_keys}"
     if can_spread(plan.resolved.join):
         return "never spread: there is one task only, or no folder for decisions (`hot_keys`)"
+    if plan.budget is not None:
+        return "never spread: with a budget each shard leaves out rows of its own keys"
     return "never spread: only inner joins by key over windows of time can do that"
 
 
@@ -150,11 +153,7 @@ def idle(join: WindowJoin) -> str:
 def shards(plan: JoinPlan) -> Shards:
     """How the work is split."""
     routing = plan.routing
-    n = routing.n_shards
-    left, right = (
-        n // len({routing.fragment(shard, side) for shard in range(n)}) for side in SIDES
-    )
-    return Shards(n, plan.n_partitions, routing.describe(), (left, right))
+    return Shards(routing.n_shards, plan.n_partitions, routing.describe(), copies(routing))
 
 
 def _n(count: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """Joins on Spark DataFrames: what users call."""
 
 import uuid
+from dataclasses import replace
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -11,9 +12,11 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
 from streamjoin._typing import SIDES
+from streamjoin.budget import Budget, refuse_too_much
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
+from streamjoin.joins.budgets import over_shards
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
@@ -21,8 +24,8 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
 from streamjoin.spark.processor import ShardJoin, WindowJoinProcessor
-from streamjoin.spark.requirements import n_cores, prepare
-from streamjoin.spark.routing import ByKey, Routing, grid_for
+from streamjoin.spark.requirements import is_local, n_cores, prepare
+from streamjoin.spark.routing import ByKey, Routing, copies, grid_for
 from streamjoin.spark.rows import OutputForm
 
 MOST_SHARDS: Final = 4096
@@ -45,9 +48,14 @@ def join(
     shards: int | None = None,
     rates: tuple[float, float] | None = None,
     hot_keys: str | Literal[False] | None = None,
+    budget: Budget | None = None,
+    shed: str = "drop",
+    split: str = "best",
+    algorithm: Both[str] = "auto",
+    invalidation: str = "active",
     name: str = "streamjoin",
 ) -> DataFrame:
-    """Join two streams within windows, exactly.
+    """Join two streams within windows: exactly, or within a budget.
 
     Rows a of `left` and b of `right` match iff their keys are equal, `where` is true and
     ``-window_left <= a.time - b.time <= window_right``. In every argument a tuple means
@@ -97,6 +105,25 @@ def join(
         Folder that all machines see, through which shards tell which keys to spread over several
         shards, as inner joins by key over time windows do; False for none. By default it is beside
         the checkpoints, if ``spark.sql.streaming.checkpointLocation`` is set, else there is none.
+    budget
+        What the join may use, such as ``sj.Budget(cpu=0.25, memory="64 MB")``; None for an exact
+        join. With a budget the result is a part of the exact one; what was left out is counted
+        (``dropped_left``, ``cut_left`` and the like), and how many pairs that cost is estimated
+        (``missed``). Inner joins over windows of time only.
+    shed
+        What gives way when CPU is short: ``drop``, some rows are turned away on arrival.
+    split
+        How a budget is divided between the streams. ``best`` gives the most results. With a budget
+        of CPU or rate: ``equal`` (the best), ``rate``, ``inverse-rate``, ``window``,
+        ``inverse-window``. Of memory: ``slower`` (the best), ``faster``, ``rate``,
+        ``inverse-rate``, ``equal``. Of both: ``equal``, or whose window and whose rate is
+        favoured: ``left/right``, ``right/left``, ``left/left``, ``right/right``.
+    algorithm
+        How the rows that are remembered of a stream are probed: ``hash`` (an index of each basic
+        window is kept), ``nested`` (all are compared), ``batch`` (they are streamed past an index
+        of the arrivals) or ``auto`` (the cheapest by the cost model, decided in each batch).
+    invalidation
+        When rows that are too old go: ``active``, in every batch; ``lazy``, when they are probed.
     name
         Name of the join's counters in the query's ``observedMetrics``; give each join of a query
         its own.
@@ -121,16 +148,20 @@ def join(
 
     References
     ----------
-    Kang, Naughton, Viglas 2003, section 1 (the moving window join); Gedik et al. 2005, section 3.
+    Kang, Naughton, Viglas 2003, section 1 (the moving window join), 3 (algorithms), 4 (budgets);
+    Gedik et al. 2005, section 3.
     """
     _refuse_other_frames(left, right)
     resolved = resolve(
         (_arrow_schema(left, "left"), _arrow_schema(right, "right")),
         on=on, where=where, how=how, direction=direction, time=time, window=window,
         lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes,
+        budget=budget, shed=shed, split=split, algorithm=algorithm, invalidation=invalidation,
         time_zone=_time_zone(left, where),
     )  # fmt: skip
     settings = resolved.join
+    if budget is not None:
+        _refuse_budget(budget, left)
     _refuse_collations(settings, left, right)
     _check_name(name, left, right)
     late = None if late_rows is None else LateSink.at(late_rows, name, settings.streams)
@@ -138,6 +169,10 @@ def join(
     n_partitions = prepare(spark, streaming=left.isStreaming)
     n_shards = _shards(shards, spark, n_partitions)
     routing = _routing(settings, n_shards, _rates(rates))
+    if settings.shedding is not None:
+        limits = over_shards(settings.shedding, routing.n_shards, n_cores(spark), copies(routing))
+        settings = replace(settings, shedding=limits)
+        resolved = replace(resolved, join=settings)
     join_id = uuid.uuid4().hex
     labels = tuple(shard_labels(routing.n_shards))
     tasks = shards_of_tasks(labels, n_partitions)
@@ -152,6 +187,7 @@ def join(
         left.isStreaming,
         late.folder if late else None,
         hot.folder if hot else None,
+        budget,
     )
     remember(join_id, plan)
     shard = ShardJoin(
@@ -211,6 +247,14 @@ def _check_name(name: object, left: DataFrame, right: DataFrame) -> None:
     if any(plan.name == name for frame in (left, right) for plan in plans_of(frame)):
         msg = f"name: {name!r} is the name of a join before this one; allowed: another name"
         raise ConfigError(msg)
+
+
+def _refuse_budget(budget: Budget, frame: DataFrame) -> None:
+    if not frame.isStreaming:
+        msg = "budget: got one for batch DataFrames; allowed: with streams (their time is budgeted)"
+        raise ConfigError(msg)
+    if is_local(frame.sparkSession):
+        refuse_too_much(budget)
 
 
 def _rates(rates: object) -> tuple[float, float]:

@@ -37,9 +37,11 @@ def can_spread(join: WindowJoin) -> bool:
     """Whether hot keys of a join may be spread.
 
     A row that may come out without a partner must meet all of the other side in one shard, and a
-    window that counts rows must see them in one order.
+    window that counts rows must see them in one order. With a budget each shard leaves out rows of
+    its own keys.
     """
-    return join.how == "inner" and bool(join.left.key) and not join.is_ordered
+    exact = join.shedding is None
+    return exact and join.how == "inner" and bool(join.left.key) and not join.is_ordered
 
 
 def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from streamjoin.budget import Budget
 from streamjoin.joins.arguments import Resolved
 from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.routing import Routing
@@ -38,6 +39,8 @@ class JoinPlan:
         Folder for late rows, if any.
     hot_keys
         Folder for decisions about hot keys; None if they are not spread.
+    budget
+        What the join may use; None for an exact one.
     """
 
     name: str
@@ -47,6 +50,7 @@ class JoinPlan:
     streaming: bool
     late_rows: str | None
     hot_keys: str | None
+    budget: Budget | None = None
 
 
 _MOST: Final = 1024

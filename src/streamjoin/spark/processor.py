@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from time import thread_time_ns
 from typing import Any, Final, cast
 
 import pandas as pd
@@ -71,6 +72,7 @@ class ShardJoin:
         Decides from the committed state and the batch alone, so a retried batch gives the same
         rows.
         """
+        started = thread_time_ns()
         copies = local_folder(f"{self.join_id}-{run.query}", label)
         stores = SparkStore(windows, copies), SparkStore(windows, copies, SPREAD)
         state, spread = self._read(stores[0].read_directory())
@@ -83,6 +85,8 @@ class ShardJoin:
             yield self.form.table(columns)
         self._write_late(logic, label, run)
         self._decide_hot(logic, label, packed, run)
+        cpu_us = (thread_time_ns() - started) / 1000
+        logic.charge(cpu_us)
         directory = {"agreed": self.agreed, **state.to_dict()}
         if spread:
             directory["spread"] = spread.to_dict()
@@ -90,7 +94,8 @@ class ShardJoin:
         stores[0].drop_other_copies(
             stores[0].copies(state.windows) | stores[1].copies(spread.windows)
         )
-        yield self.form.counters_table(self._counters(logic.metrics, label, packed))
+        metrics = replace(logic.metrics, cpu_us=round(cpu_us))
+        yield self.form.counters_table(self._counters(metrics, label, packed))
 
     def _read(self, directory: bytes | None) -> tuple[WindowJoinState, SpreadState]:
         if directory is None:
@@ -135,7 +140,8 @@ class ShardJoin:
             total = sum(int(row.total) for row in packed if row.side == side)
             counted[f"rows_{name}"] = total if shard == 0 else 0
             if not self.routing.counts(shard, side):
-                counted |= {f"late_{name}": 0, f"idle_late_{name}": 0}
+                once = ("late", "idle_late", "dropped")
+                counted |= {f"{cause}_{name}": 0 for cause in once}
         return json.dumps(asdict(replace(metrics, **counted, busiest=metrics.work)))
 
     def _write_late(self, logic: SpreadJoinLogic, label: int, run: Run) -> None:

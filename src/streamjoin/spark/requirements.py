@@ -45,6 +45,11 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def is_local(spark: SparkSession) -> bool:
+    """Whether Spark runs on this machine alone; of a Connect session that is not known."""
+    return not is_connect(spark) and str(spark.sparkContext.master).startswith("local")
+
+
 def n_cores(spark: SparkSession) -> int:
     """Cores of all executors, as Spark counts them."""
     if not is_connect(spark):
@@ -84,7 +89,7 @@ def _want(spark: SparkSession, key: str, value: str) -> None:
 
 def _check_workers(spark: SparkSession) -> None:
     """Find out before the first batch whether local Python workers can run a join."""
-    if not str(spark.sparkContext.master).startswith("local"):
+    if not is_local(spark):
         return
     worker = shutil.which(spark.sparkContext.pythonExec)
     if worker is None or (

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, Positions, Side
+from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.equi import split_by_shard
 from streamjoin.joins.hot_keys import HotKeys
@@ -124,6 +124,19 @@ class Grid:
     def describe(self) -> str:
         """In words."""
         return f"grid of {self.rows} x {self.columns}"
+
+
+def copies(routing: Routing) -> tuple[int, int]:
+    """To how many shards a left and a right row is sent.
+
+    Examples
+    --------
+    >>> copies(ByKey(4)), copies(Grid(rows=2, columns=3))
+    ((1, 1), (3, 2))
+    """
+    n = routing.n_shards
+    left, right = (n // len({routing.fragment(i, side) for i in range(n)}) for side in SIDES)
+    return left, right
 
 
 def grid_for(n_shards: int, how: How, rates: tuple[float, float]) -> Grid:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from streamjoin._typing import SIDES, Side
+from streamjoin.core.index import HashIndex
 from streamjoin.core.window import BasicWindow, check
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey
@@ -33,6 +34,7 @@ STATE_KEY = StructType(
 )
 STATE_VALUE = StructType([StructField("blob", BinaryType())])
 _DIRECTORY = (-1, 0, 0)
+_INDEX = ".index"
 
 
 class MapState(Protocol):
@@ -94,8 +96,24 @@ class SparkStore:
         """Forget a basic window."""
         self._state.removeKey(self._key(side, window))
         if self._folder is not None:
-            with contextlib.suppress(OSError):
-                self._path(side, window).unlink()
+            for path in (self._path(side, window), self._index_path(side, window)):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+    def put_index(self, side: Side, window: BasicWindow, index: HashIndex) -> None:
+        """Keep an index beside the copy of its rows; it is not part of the state."""
+        if self._folder is not None:
+            _write(self._index_path(side, window), index.to_bytes())
+
+    def get_index(self, side: Side, window: BasicWindow) -> HashIndex | None:
+        """The index of a basic window if one was kept on this machine."""
+        if self._folder is None:
+            return None
+        try:
+            path = str(self._index_path(side, window))
+            return HashIndex.from_buffer(pa.memory_map(path).read_buffer())
+        except (OSError, ValueError):  # there is none, or it is cut short
+            return None
 
     def put_blob(self, key: BlobKey, blob: bytes) -> None:
         """Keep or replace a small blob, with its checksum before it."""
@@ -138,7 +156,7 @@ class SparkStore:
             return
         with contextlib.suppress(OSError):
             for path in self._folder.iterdir():
-                if path.name not in known:
+                if path.name.removesuffix(_INDEX) not in known:
                     path.unlink(missing_ok=True)
 
     def _key(self, side: Side, window: BasicWindow) -> BlobKey:
@@ -151,17 +169,23 @@ class SparkStore:
         assert self._folder is not None
         return self._folder / self._name(side, window)
 
-    def _keep_copy(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
-        """Best effort: a full disk makes the next read slower, not wrong."""
-        if self._folder is None:
-            return
+    def _index_path(self, side: Side, window: BasicWindow) -> Path:
         path = self._path(side, window)
-        draft = path.with_suffix(f".{os.getpid()}")
-        try:
-            draft.write_bytes(blob)
-            draft.rename(path)
-        except OSError:
-            draft.unlink(missing_ok=True)
+        return path.with_name(path.name + _INDEX)
+
+    def _keep_copy(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
+        if self._folder is not None:
+            _write(self._path(side, window), blob)
+
+
+def _write(path: Path, blob: pa.Buffer | bytes) -> None:
+    """Best effort: a full disk makes the next read slower, not wrong."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(blob)
+        draft.rename(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
 
 
 def local_folder(join_id: str, shard: int) -> Path | None:

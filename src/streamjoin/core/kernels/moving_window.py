@@ -3,7 +3,15 @@
 An arriving tuple probes the other stream's window, is inserted into its own and lets tuples of its
 own that are too old go (KAN-A1). A window is a list (a circular buffer whose keys lie side by
 side) or a hash table (buckets of chained tuples, the newest first, so that a probe and the removal
-of the oldest both walk the whole bucket). Every function returns how many tuples it touched.
+of the oldest both walk the whole bucket). Functions return how many tuples they touched.
+
+A window is one array of words, because Numba counts references to each array that is handed on:
+with an array for each part this took ten times as long as inserting a tuple.
+
+```
+list   settings and state | keys of all slots | times of all slots
+hash   settings and state | key, time, slot of the next in the bucket, spare: for each slot | heads
+```
 """
 
 from typing import Final, NamedTuple
@@ -15,45 +23,37 @@ from streamjoin._typing import Keys, Times
 from streamjoin.core.kernels._jit import njit
 from streamjoin.core.kernels.equi import LOW32, mix
 
-HEAD: Final = 0  # the number of the oldest tuple held, by arrival in its stream
-TAIL: Final = 1  # the number that the next tuple gets
-HELD: Final = 2  # tuples held
-PEAK: Final = 3  # most tuples ever held
-FRESH: Final = 4  # insertions since the last probe
-N_STATE: Final = 5
+Window = NDArray[np.int64]
+"""A window in one array, made by `new_window`."""
 
-NODE: Final = 4
-"""Words of a hashed tuple: key, time, slot of the next one in its bucket (-1: none), spare."""
+_HASHED: Final = 0
+_LAZY: Final = 1
+_DENSE: Final = 2
+_LENGTH: Final = 3  # in microseconds
+_MASK: Final = 4  # tuple number n of the stream is in slot n & mask
+_BUCKETS: Final = 5
+_HEAD: Final = 6  # number of the oldest tuple held
+_TAIL: Final = 7  # number that the next tuple gets
+_FRESH: Final = 8  # insertions since the last probe
+_HELD: Final = 9
+PEAK: Final = 10
+"""Where a window has the most tuples that it ever held."""
 
-PROBE: Final = 0  # counters: the left window's, and next to it the right window's
+_DATA: Final = 16  # where slots begin
+_NODE: Final = 4  # words of a slot in a hash table
+
+PROBE: Final = 0
+"""First counter of accesses: the left window's, and next to it the right window's."""
 INSERT: Final = 2
 INVALIDATE: Final = 4
-TUPLES: Final = 6  # arrivals counted
+TUPLES: Final = 6
+"""Arrivals counted, left and right."""
 OUTPUTS: Final = 8
-SERVED: Final = 9  # arrivals served, counted or not
+SERVED: Final = 9
+"""Arrivals served, counted or not."""
 N_COUNTS: Final = 10
 
 _HALF: Final = (1 << 62) - 1  # tells the compiler that an index is not negative
-
-
-class Store(NamedTuple):
-    """One window: how it works, its arrays, and its state.
-
-    A list uses ``keys`` and ``times`` (int64, mask + 1 slots), a hash table ``nodes`` (int64,
-    `NODE` words a slot) and ``heads`` (int64, slot of each bucket's newest tuple or -1). Tuple
-    number n is in slot ``n & mask``; there are more slots than tuples that live at once.
-    """
-
-    hashed: bool
-    lazy: bool
-    dense: bool
-    window: int
-    mask: int
-    keys: Keys
-    times: Times
-    nodes: NDArray[np.int64]
-    heads: NDArray[np.int64]
-    state: NDArray[np.int64]
 
 
 class Run(NamedTuple):
@@ -70,199 +70,238 @@ class Run(NamedTuple):
     until: int
 
 
+def new_window(
+    hashed: bool, lazy: bool, dense: bool, length: int, n_slots: int, n_buckets: int
+) -> Window:
+    """An empty window; needs as many slots as tuples may live at once, a power of two.
+
+    `dense` says that all keys stored are in ``0..n_buckets-1``, so that each has its own bucket.
+    """
+    data = _NODE * n_slots + n_buckets if hashed else 2 * n_slots
+    window = np.empty(_DATA + data, np.int64)
+    window[:_DATA] = 0
+    window[:_HEAD] = hashed, lazy, dense, length, n_slots - 1, n_buckets
+    if hashed:
+        window[_DATA + _NODE * n_slots :] = -1
+    return window
+
+
 @njit
-def most_held(times: Times, window: int) -> int:
+def most_held(times: Times, length: int) -> int:
     """Most tuples that a window with active invalidation holds, the newest included. O(n)."""
     oldest, most = 0, 0
     for i in range(len(times)):
         most = max(most, i + 1 - oldest)
-        while times[oldest] < times[i] - window:
+        while times[oldest] < times[i] - length:
             oldest += 1
     return most
 
 
 @njit
-def _bucket(store: Store, key: int) -> int:
-    n = len(store.heads)
-    if not store.dense:
-        return ((mix(np.int64(key)) & LOW32) * n >> 32) & LOW32
-    return (key if 0 <= key < n else key % n) & LOW32
+def _slot(w: Window, number: int) -> int:
+    """Where the slot of a tuple begins: in a list its key, in a hash table its node."""
+    slot = number & w[_MASK] & _HALF
+    return int(_DATA + (_NODE * slot if w[_HASHED] else slot))
 
 
 @njit
-def _oldest(store: Store) -> int:
-    """Time of the oldest tuple; there must be one."""
-    slot = store.state[HEAD] & store.mask & _HALF
-    return store.nodes[NODE * slot + 1] if store.hashed else store.times[slot]
+def _time(w: Window, number: int) -> int:
+    at = _slot(w, number)
+    return int(w[at + 1 if w[_HASHED] else at + w[_MASK] + 1])
 
 
 @njit
-def _insert(store: Store, key: int, time: int) -> int:
-    state = store.state
-    slot = state[TAIL] & store.mask & _HALF
-    if store.hashed:
-        nodes, bucket = store.nodes, _bucket(store, key)
-        nodes[NODE * slot], nodes[NODE * slot + 1] = key, time
-        nodes[NODE * slot + 2] = store.heads[bucket]
-        store.heads[bucket] = slot
+def _bucket(w: Window, key: int) -> int:
+    """Where the head of a key's bucket is."""
+    n = w[_BUCKETS]
+    if not w[_DENSE]:
+        bucket = ((mix(np.int64(key)) & LOW32) * n) >> 32
     else:
-        store.keys[slot], store.times[slot] = key, time
-    state[TAIL] += 1
-    state[FRESH] += 1
-    state[HELD] += 1
-    state[PEAK] = max(state[PEAK], state[HELD])
+        bucket = np.int64(key) if 0 <= key < n else key % n
+    return int((_DATA + _NODE * (w[_MASK] + 1) + bucket) & _HALF)
+
+
+@njit
+def _next(w: Window, slot: int) -> int:
+    """The slot after one in its bucket, or -1."""
+    return int(w[(_DATA + _NODE * slot + 2) & _HALF])
+
+
+@njit
+def _insert(w: Window, key: int, time: int) -> int:
+    at = _slot(w, w[_TAIL])
+    w[at] = key
+    if w[_HASHED]:
+        bucket = _bucket(w, key)
+        w[at + 1], w[at + 2] = time, w[bucket]
+        w[bucket] = w[_TAIL] & w[_MASK]
+    else:
+        w[at + w[_MASK] + 1] = time
+    w[_TAIL] += 1
+    w[_FRESH] += 1
+    w[_HELD] += 1
+    w[PEAK] = max(w[PEAK], w[_HELD])
     return 1
 
 
 @njit
-def _unlink_oldest(store: Store) -> int:
-    """Walk the bucket of the oldest tuple to its end, which is that tuple, and take it off."""
-    nodes, oldest = store.nodes, store.state[HEAD] & store.mask & _HALF
-    bucket = _bucket(store, nodes[NODE * oldest])
-    at, before, touched = store.heads[bucket], np.int64(-1), 1
-    while at != oldest:
-        before = at
-        at = nodes[(NODE * at + 2) & _HALF]
-        touched += 1
-    if before < 0:
-        store.heads[bucket] = -1
+def _end_after(w: Window, bucket: int, last: int) -> None:
+    """Let a slot be the last of its bucket; -1 leaves the bucket empty."""
+    if last < 0:
+        w[bucket] = -1
     else:
-        nodes[NODE * before + 2] = -1
+        w[(_DATA + _NODE * last + 2) & _HALF] = -1
+
+
+@njit
+def _unlink_oldest(w: Window) -> int:
+    """Walk the bucket of the oldest tuple to its end, which is that tuple, and take it off."""
+    oldest = w[_HEAD] & w[_MASK]
+    bucket = _bucket(w, w[_slot(w, w[_HEAD])])
+    at, last, touched = w[bucket], np.int64(-1), 1
+    while at != oldest:
+        last, at = at, _next(w, at)
+        touched += 1
+    _end_after(w, bucket, last)
     return touched
 
 
 @njit
-def _invalidate(store: Store, floor: int) -> int:
+def _invalidate(w: Window, floor: int) -> int:
     """Remove the tuples that are older than the floor, after an insertion (active invalidation).
 
     A list touches each of them; a hash table walks the bucket of each.
     """
     touched = 0
-    while _oldest(store) < floor:
-        touched += _unlink_oldest(store) if store.hashed else 1
-        store.state[HEAD] += 1
-        store.state[HELD] -= 1
+    while _time(w, w[_HEAD]) < floor:
+        touched += _unlink_oldest(w) if w[_HASHED] else 1
+        w[_HEAD] += 1
+        w[_HELD] -= 1
     return touched
 
 
 @njit
-def _search_expired(store: Store, floor: int) -> int:
+def _search_expired(w: Window, floor: int) -> int:
     """Remove the tuples of a list that are older than the floor, before a probe (lazy).
 
     As many tuples as came since the last probe are likely to have expired since (KAN-A7): binary
     search among these and one more, which must live for the search to be over. Returns the looks:
     about log2 of the insertions since the last probe, plus 1.
     """
-    state, times, mask = store.state, store.times, store.mask
-    touched, width = 0, state[FRESH] + 1
-    state[FRESH] = 0
+    touched, width = 0, w[_FRESH] + 1
+    w[_FRESH] = 0
     while True:
-        low, high = state[HEAD], min(state[HEAD] + width, state[TAIL])
-        end = high
+        low, end = w[_HEAD], min(w[_HEAD] + width, w[_TAIL])
+        high = end
         while low < high:
             middle = (low + high) >> 1
             touched += 1
-            if times[middle & mask & _HALF] < floor:
+            if _time(w, middle) < floor:
                 low = middle + 1
             else:
                 high = middle
-        state[HELD] -= low - state[HEAD]
-        state[HEAD] = low
-        if low < end or end == state[TAIL]:
+        w[_HELD] -= low - w[_HEAD]
+        w[_HEAD] = low
+        if low < end or end == w[_TAIL]:
             return touched
         width *= 2
 
 
 @njit
-def _equal(keys: Keys, key: int) -> int:
-    """How many keys are equal to one: a loop without branches, which becomes vector code."""
-    hits = 0
-    for k in keys:
-        hits += k == key
-    return hits
+def _equal(words: Window, begin: int, end: int, key: int) -> int:
+    """How many of ``words[begin:end]`` are a key: no branches, so it becomes vector code."""
+    hits = np.int64(0)
+    for i in range(np.uint64(begin), np.uint64(end)):  # unsigned: no index counts from the end
+        hits += np.int64(words[i] == key)
+    return int(hits)
 
 
 @njit
-def _scan(store: Store, key: int, floor: int, found: NDArray[np.int64], n: int) -> tuple[int, int]:
+def _scan(w: Window, key: int, floor: int, found: NDArray[np.int64], n: int) -> tuple[int, int]:
     """Compare a key with every tuple of a list; returns tuples touched and matches.
 
     Writes the numbers of the matches to ``found[n:]`` as far as it has room.
     """
-    keys, times, mask = store.keys, store.times, store.mask
-    head, tail = store.state[HEAD], store.state[TAIL]
+    head, tail = w[_HEAD], w[_TAIL]
     if head == tail:
         return 0, 0
-    first, last = head & mask, (tail - 1) & mask
+    first, last = _slot(w, head), _slot(w, tail - 1)
     if first <= last:
-        hits = _equal(keys[first : last + 1], key)
+        hits = _equal(w, first, last + 1, key)
     else:
-        hits = _equal(keys[first:], key) + _equal(keys[: last + 1], key)
-    at = head  # those that have expired since the last insertion do not match
-    while at < tail and times[at & mask & _HALF] < floor:
-        hits -= keys[at & mask & _HALF] == key
+        hits = _equal(w, first, _DATA + w[_MASK] + 1, key) + _equal(w, _DATA, last + 1, key)
+    at = head  # what has expired since the last insertion does not match
+    while at < tail and _time(w, at) < floor:
+        hits -= int(w[_slot(w, at)] == key)
         at += 1
-    if n < len(found) and hits > 0:
+    if hits > 0 and n < len(found):
         for number in range(at, tail):
-            if keys[number & mask & _HALF] == key and n < len(found):
+            if w[_slot(w, number)] == key and n < len(found):
                 found[n] = number
                 n += 1
     return tail - head, hits
 
 
 @njit
-def _walk(store: Store, key: int, floor: int, found: NDArray[np.int64], n: int) -> tuple[int, int]:
+def _walk(w: Window, key: int, floor: int, found: NDArray[np.int64], n: int) -> tuple[int, int]:
     """As `_scan`, for the bucket of a hash table."""
-    nodes, newest = store.nodes, store.state[TAIL] - 1
-    at = store.heads[_bucket(store, key)]
+    newest, at = w[_TAIL] - 1, w[_bucket(w, key)]
     touched, hits = 0, 0
     while at >= 0:
-        node = (NODE * at) & _HALF
-        hit = (nodes[node] == key) & (nodes[node + 1] >= floor)
+        node = (_DATA + _NODE * at) & _HALF
+        hit = (w[node] == key) & (w[node + 1] >= floor)
         if hit and n < len(found):
-            found[n] = newest - ((newest - at) & store.mask)
+            found[n] = newest - ((newest - at) & w[_MASK])
             n += 1
-        hits += hit
+        hits += int(hit)
         touched += 1
-        at = nodes[node + 2]
+        at = w[node + 2]
     return touched, hits
 
 
 @njit
-def _cut_bucket(store: Store, key: int, floor: int) -> int:
+def _cut_bucket(w: Window, key: int, floor: int) -> int:
     """Remove the expired tuples of a key's bucket before a probe (lazy): the end of its chain.
 
     Returns how many they are. The living are touched by the probe, which counts them.
     """
-    nodes, bucket = store.nodes, _bucket(store, key)
-    at, before = store.heads[bucket], np.int64(-1)
-    while at >= 0 and nodes[NODE * at + 1] >= floor:
-        before = at
-        at = nodes[(NODE * at + 2) & _HALF]
-    if before < 0:
-        store.heads[bucket] = -1
-    else:
-        nodes[NODE * before + 2] = -1
-    removed = 0
+    bucket, last, removed = _bucket(w, key), np.int64(-1), 0
+    at = w[bucket]
+    while at >= 0 and w[(_DATA + _NODE * at + 1) & _HALF] >= floor:
+        last, at = at, _next(w, at)
+    _end_after(w, bucket, last)
     while at >= 0:
         removed += 1
-        at = nodes[(NODE * at + 2) & _HALF]
-    store.state[HELD] -= removed
+        at = _next(w, at)
+    w[_HELD] -= removed
     return removed
 
 
 @njit
-def _probe(
-    store: Store, key: int, time: int, found: NDArray[np.int64], n: int
-) -> tuple[int, int, int]:
-    """Tuples touched by the probe, by lazy invalidation before it, and matches."""
-    floor, expired = time - store.window, 0
-    if store.lazy:
-        expired = _cut_bucket(store, key, floor) if store.hashed else _search_expired(store, floor)
-    if store.hashed:
-        touched, hits = _walk(store, key, floor, found, n)
-    else:
-        touched, hits = _scan(store, key, floor, found, n)
-    return touched, expired, hits
+def _arrive(
+    own: Window,
+    other: Window,
+    inserts: bool,
+    probes: bool,
+    key: int,
+    time: int,
+    found: NDArray[np.int64],
+    n: int,
+) -> tuple[int, int, int, int, int]:
+    """Matches, and tuples touched by the probe, lazy removal, insertion and active removal."""
+    hits, touched, expired, inserted, invalidated = 0, 0, 0, 0, 0
+    if probes:
+        floor = time - other[_LENGTH]
+        if other[_HASHED]:
+            expired = _cut_bucket(other, key, floor) if other[_LAZY] else 0
+            touched, hits = _walk(other, key, floor, found, n)
+        else:
+            expired = _search_expired(other, floor) if other[_LAZY] else 0
+            touched, hits = _scan(other, key, floor, found, n)
+    if inserts:
+        inserted = _insert(own, key, time)
+        invalidated = 0 if own[_LAZY] else _invalidate(own, time - own[_LENGTH])
+    return hits, touched, expired, inserted, invalidated
 
 
 @njit
@@ -271,8 +310,8 @@ def run_join(
     left_keys: Keys,
     right_times: Times,
     right_keys: Keys,
-    left: Store,
-    right: Store,
+    left: Window,
+    right: Window,
     run: Run,
     counts: NDArray[np.int64],
     found_left: NDArray[np.int64],
@@ -288,19 +327,15 @@ def run_join(
     before, lag = np.int64(0), 0.0  # service ends this long after the arrival that it is for
     while i < len(left_times) or j < len(right_times):
         is_left = j >= len(right_times) or (i < len(left_times) and left_times[i] <= right_times[j])
-        own, other, side = (left, right, 0) if is_left else (right, left, 1)
         time = left_times[i] if is_left else right_times[j]
-        key = left_keys[i] if is_left else right_keys[j]
         if time >= run.until:
             return
-        touched, expired, hits, inserted, invalidated = 0, 0, 0, 0, 0
-        if is_left or run.both:
-            found = found_right if is_left else found_left
-            touched, expired, hits = _probe(other, key, time, found, n)
-        if not is_left or run.both:
-            inserted = _insert(own, key, time)
-            if not own.lazy:
-                invalidated = _invalidate(own, time - own.window)
+        # Two calls: to choose a window first would count references to it.
+        if is_left:
+            work = _arrive(left, right, run.both, True, left_keys[i], time, found_right, n)
+        else:
+            work = _arrive(right, left, True, run.both, right_keys[j], time, found_left, n)
+        hits, touched, expired, inserted, invalidated = work
         own_us, other_us = (run.left_us, run.right_us) if is_left else (run.right_us, run.left_us)
         service = (touched + expired) * other_us + (inserted + invalidated) * own_us
         lag = max(0.0, lag - (time - before)) + service
@@ -309,15 +344,18 @@ def run_join(
             return
         counts[SERVED] += 1
         if time + lag >= run.since:
+            side = 0 if is_left else 1
             counts[PROBE + 1 - side] += touched
             counts[INVALIDATE + 1 - side] += expired
             counts[INSERT + side] += inserted
             counts[INVALIDATE + side] += invalidated
             counts[TUPLES + side] += 1
             counts[OUTPUTS] += hits
-            mine = found_left if is_left else found_right
-            for k in range(n, min(n + hits, len(mine))):
-                mine[k] = i if is_left else j
+            for k in range(n, min(n + hits, len(found_left))):
+                if is_left:
+                    found_left[k] = i
+                else:
+                    found_right[k] = j
             n += hits
-        i += is_left
-        j += not is_left
+        i += int(is_left)
+        j += int(not is_left)

@@ -123,6 +123,20 @@ def _figure_4(numbers: AllNumbers) -> Judged:
     )
 
 
+def _ratio(numbers: AllNumbers) -> Judged:
+    found = numbers["ratio"]
+    shown = ", ".join(
+        f"{keys}: {ratio:.2f}"
+        for keys, ratio in zip(found["buckets"], found["ratios"], strict=True)
+    )
+    return Judged(
+        within(found["k"], 1.3, 0.1),
+        model="|B|/(rho + 1): 1.299 for rho = 6.7, 1.25 for rho = 7",
+        measured=f"by crossover {found['k']:.2f} (by |B|: {shown}); directly {found['direct']:.2f}",
+        why=f"Wall clock: our ratio is {found['k']:.2f}.",
+    )
+
+
 def _figure_5(numbers: AllNumbers) -> Judged:
     found = numbers["figure 5"]
     model = dict(zip(found["buckets"], found["model"], strict=True))
@@ -215,6 +229,7 @@ COST_JUDGES: Final[dict[str, Judge]] = {
     "KAN-C3": _ratio_of_crossovers,
     "KAN-C4": _symmetry,
     "KAN-C5": _figure_4,
+    "KAN-C6": _ratio,
     "KAN-C7": _figure_5,
     "KAN-C8": _example,
     "KAN-C9": _figure_6,

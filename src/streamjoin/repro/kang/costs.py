@@ -96,9 +96,7 @@ def figure_5(context: Context) -> Numbers:
         exact = float(crossover_exact(RATE_A, WINDOW, keys, PAPER))
         near = [0.8 * exact, 1.2 * exact]
         found = [_counted_once(context, ONE_WAY, near, keys, seed) for seed in context.seeds]
-        counted.append(
-            Measurement.of([crossing(near, c["HJ"], c["NLJ"]) / RATE_A for c in found])
-        )
+        counted.append(Measurement.of([crossing(near, c["HJ"], c["NLJ"]) / RATE_A for c in found]))
     return {
         "buckets": BUCKETS,
         "model": [float(crossover_ratio(keys, PAPER)) for keys in BUCKETS],
@@ -117,9 +115,7 @@ def lazy(context: Context) -> Numbers:
     rows = []
     for rate_a, rate_b in LAZY:
         traces = Streams((rate_a, rate_b), (10, 10), 130, context.seeds[0]).traces()
-        runs = {
-            how: run_join("NLJ", traces, (10, 10), (70, 130), invalidation=how) for how in HOWS
-        }
+        runs = {how: run_join("NLJ", traces, (10, 10), (70, 130), invalidation=how) for how in HOWS}
         rows.append(
             {
                 "rates": (rate_a, rate_b),
@@ -180,7 +176,9 @@ def _seconds(
 ) -> dict[str, list[float]]:
     context.progress("measuring seconds")
     turns = 3 if context.quick else 9
-    return {join: [timed(join, rate, 10, turns) for rate in rates] for join in joins}
+    return {
+        join: [timed(join, (RATE_A, rate), WINDOW, 10, turns) for rate in rates] for join in joins
+    }
 
 
 def _rates(context: Context, highest: float) -> list[float]:

@@ -97,18 +97,18 @@ def counted_cost(join: str, rate_b: float, keys: int, seed: int, seconds: float)
     return cost(run_join(join, traces, (keys, keys), span), PAPER) / seconds
 
 
-def timed(join: str, rate_b: float, keys: int, turns: int) -> float:
-    """Seconds that this machine takes for 60 s worth of tuples, windows full; the best of turns."""
-    traces = Streams((RATE_A, rate_b), (keys, keys), 2 * WINDOW, seed=1).traces()
-    before = until(traces[0], WINDOW), until(traces[1], WINDOW)
-    return _best(join, traces, keys, turns) - _best(join, before, keys, turns)
+def timed(join: str, rates: tuple[float, float], window: float, keys: int, turns: int) -> float:
+    """Seconds of this machine for a window's length of tuples, windows full; the best of turns."""
+    traces = Streams(rates, (keys, keys), 2 * window, seed=1).traces()
+    before = until(traces[0], window), until(traces[1], window)
+    return _best(join, traces, window, keys, turns) - _best(join, before, window, keys, turns)
 
 
-def _best(join: str, traces: tuple[Trace, Trace], keys: int, turns: int) -> float:
+def _best(join: str, traces: tuple[Trace, Trace], window: float, keys: int, turns: int) -> float:
     seconds = []
     for _ in range(turns):
         began = perf_counter()
-        run_join(join, traces, (keys, keys), (0, 2 * WINDOW))
+        run_join(join, traces, (keys, keys), (0, 2 * window), (window, window))
         seconds.append(perf_counter() - began)
     return min(seconds)
 

@@ -24,6 +24,13 @@ class Setting:
         Our names of the splits, each with the paper's.
     warm
         Seconds until all windows are full and rates are known.
+    every
+        Stream time of a batch in virtual time: rows of one batch meet whatever memory there is, so
+        with limited memory batches have to be short against the windows.
+    spark_every
+        The same on Spark, where fewer batches have to do.
+    quick_seconds, seconds
+        How long is measured.
     """
 
     rates: tuple[float, float]
@@ -33,6 +40,10 @@ class Setting:
     memory: int | None
     strategies: dict[str, str]
     warm: int
+    every: int
+    spark_every: int
+    quick_seconds: int
+    seconds: int
 
     @property
     def demand(self) -> Demand:
@@ -83,7 +94,11 @@ LIMITED_CPU: Final = Setting(
         "window": "T Prop",
         "inverse-window": "T Inverse",
     },
-    warm=20,
+    warm=40,
+    every=10,
+    spark_every=40,
+    quick_seconds=280,
+    seconds=2000,
 )
 LIMITED_MEMORY: Final = Setting(
     rates=(10, 50),
@@ -99,6 +114,10 @@ LIMITED_MEMORY: Final = Setting(
         "faster": "Max B",
     },
     warm=120,
+    every=1,
+    spark_every=20,
+    quick_seconds=60,
+    seconds=300,
 )
 LIMITED_BOTH: Final = Setting(
     rates=(20, 20),
@@ -113,5 +132,9 @@ LIMITED_BOTH: Final = Setting(
         "left/left": "Max A, max λa",
         "right/right": "Max B, max λb",
     },
-    warm=160,
+    warm=120,
+    every=1,
+    spark_every=10,
+    quick_seconds=120,
+    seconds=600,
 )

@@ -15,17 +15,17 @@ from streamjoin.repro.measurement import Measurement
 
 def figure_8(context: Context) -> Numbers:
     """CPU for 10 of 100 tuples a second (KAN-C14)."""
-    return _compare(context, LIMITED_CPU, quick_seconds=300, seconds=1200)
+    return _compare(context, LIMITED_CPU)
 
 
 def figure_9(context: Context) -> Numbers:
     """Memory for 1000 tuples (KAN-C17)."""
-    return _compare(context, LIMITED_MEMORY, quick_seconds=60, seconds=300)
+    return _compare(context, LIMITED_MEMORY)
 
 
 def figure_10(context: Context) -> Numbers:
     """Both (KAN-C20)."""
-    return _compare(context, LIMITED_BOTH, quick_seconds=400, seconds=1600)
+    return _compare(context, LIMITED_BOTH)
 
 
 def resources(context: Context) -> Numbers:
@@ -51,18 +51,18 @@ def _with_windows(context: Context, allocation: Allocation) -> TupleRun:
     return run_join("HJ" if windows[0] == 0 else "HHJ", traces, keys, (110, 160), windows)
 
 
-def _compare(context: Context, setting: Setting, quick_seconds: int, seconds: int) -> Numbers:
-    length = quick_seconds if context.quick else seconds
+def _compare(context: Context, setting: Setting) -> Numbers:
+    seconds = setting.quick_seconds if context.quick else setting.seconds
     measured = {}
     for split in setting.strategies:
         context.progress(f"split {split!r} in virtual time")
-        found = [_virtual(setting, split, length, seed) for seed in context.seeds]
+        found = [_virtual(setting, split, seconds, seed) for seed in context.seeds]
         measured[split] = Measurement.of(found)
     return {
         "names": setting.strategies,
         "model": {split: setting.model(split) for split in setting.strategies},
         "measured": measured,
-        "spark": spark_output(context, setting, quick_seconds),
+        "spark": spark_output(context, setting),
         "no_spark": context.spark.absent,
     }
 
@@ -70,6 +70,7 @@ def _compare(context: Context, setting: Setting, quick_seconds: int, seconds: in
 def _virtual(setting: Setting, split: str, seconds: int, seed: int) -> float:
     """Results a second of the running join, windows full."""
     left, right = setting.streams(setting.warm + seconds, seed).tables()
-    steps = local.run(left, right, **setting.arguments(split))
+    every = f"{setting.every} seconds"
+    steps = local.run(left, right, every=every, **setting.arguments(split))
     warm_us = setting.warm * 1_000_000
     return sum(step.metrics.pairs for step in steps if step.now_us > warm_us) / seconds
