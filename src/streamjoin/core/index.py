@@ -20,7 +20,6 @@ MAX_ROWS = 2**31 - 1
 _MAX_RUNS = 2**16  # matching rows that are remembered before their pairs are written
 
 PairPositions = tuple[Positions, Positions]
-Buffer = bytes | pa.Buffer
 _STORED = (np.int64, np.int64, np.int64, np.int32, np.int32)  # the longer numbers first: aligned
 
 
@@ -71,8 +70,16 @@ class HashIndex:
         mark_known(n_groups, groups, known)
         groups = groups[: 2 * (n_groups + 1)]
         # Read-only, as an index that was read back is: kernels are compiled for one kind of array.
-        arrays = [_read_only(array) for array in (known, slots, groups, rows, row_times)]
-        return cls(bits, *arrays, earliest, latest)
+        return cls(
+            bits,
+            _read_only(known),
+            _read_only(slots),
+            _read_only(groups),
+            _read_only(rows),
+            _read_only(row_times),
+            earliest,
+            latest,
+        )
 
     def to_bytes(self) -> bytes:
         """Write it down, so that it need not be built again; `from_buffer` reads it.
@@ -85,12 +92,14 @@ class HashIndex:
         >>> [found.tolist() for found in again.probe(np.array([8]), np.array([20]), 0, 0)]
         [[1], [0]]
         """
-        arrays = [self._known, self._groups, self._row_times, self._slots, self._rows]
+        arrays: list[NDArray[Any]] = [
+            self._known, self._groups, self._row_times, self._slots, self._rows,
+        ]  # fmt: skip
         head = [self._bits, self._earliest, self._latest, *map(len, arrays)]
         return b"".join([np.array(head, np.int64).tobytes(), *(a.tobytes() for a in arrays)])
 
     @classmethod
-    def from_buffer(cls, buffer: Buffer) -> "HashIndex":
+    def from_buffer(cls, buffer: bytes | pa.Buffer) -> "HashIndex":
         """Read what `to_bytes` wrote, without a copy."""
         bits, earliest, latest, *lengths = np.frombuffer(buffer, np.int64, 8).tolist()
         at, arrays = 64, []

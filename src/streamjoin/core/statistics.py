@@ -1,5 +1,6 @@
 """Rates of two streams, learned while they run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +20,8 @@ class Rates:
         The average; empty before the first one.
     waiting
         Tuples seen since time last moved.
+    rows
+        Tuples of a batch, as the same average.
 
     Examples
     --------
@@ -31,13 +34,27 @@ class Rates:
 
     per_second: list[float] = field(default_factory=list)
     waiting: list[int] = field(default_factory=lambda: [0, 0])
+    rows: list[float] = field(default_factory=list)
 
     def see(self, counts: tuple[int, int], seconds: float) -> None:
         """Take in what came in some seconds of the streams' time."""
         self.waiting = [self.waiting[side] + counts[side] for side in SIDES]
         if seconds <= 0:
             return
-        now = [n / seconds for n in self.waiting]
-        before = self.per_second or now
-        self.per_second = [(1 - WEIGHT) * before[s] + WEIGHT * now[s] for s in SIDES]
+        self.per_second = _average(self.per_second, [n / seconds for n in self.waiting])
+        self.rows = _average(self.rows, self.waiting)
         self.waiting = [0, 0]
+
+    @property
+    def noise(self) -> float:
+        """How far chance alone moves the ratio of the two rates: one standard deviation.
+
+        Arrivals are taken as independent, and the average as one over three batches.
+        """
+        return float(sum(1 / max(3 * n, 1.0) for n in self.rows) ** 0.5)
+
+
+def _average(before: list[float], now: Sequence[float]) -> list[float]:
+    if not before:
+        return [float(n) for n in now]
+    return [(1 - WEIGHT) * b + WEIGHT * n for b, n in zip(before, now, strict=True)]

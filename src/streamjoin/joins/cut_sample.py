@@ -14,7 +14,7 @@ from streamjoin._typing import Side
 from streamjoin.core.batch import Batch
 from streamjoin.joins.base import WindowStore
 from streamjoin.joins.matching import Part
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.shedding.selection import in_sample
 
 SAMPLE: Final = 8
@@ -55,10 +55,8 @@ class CutSample:
         assert self._state.shedding is not None
         shares = self._state.shedding.sample_shares
         share = shares[self._side]
-        for part in cut:
-            chosen = in_sample(part.batch, self._side, share)
-            n = int(np.count_nonzero(chosen))
-            self._add(part.batch.where(chosen), np.full(n, part.share), np.full(n, share))
+        if cut:
+            self._add(cut, share)
         self._keep(self._batch.times >= self._oldest())
         blob = self._blob()
         while len(self._batch) > MOST_ROWS or (len(self._batch) and len(blob) > most_bytes):
@@ -72,16 +70,16 @@ class CutSample:
 
     def _oldest(self) -> int:
         watermark = self._state.watermark
-        limit = np.iinfo(np.int64).min if watermark is None else watermark
-        return int(limit if watermark is None else watermark - self._stream.window_us)
+        return -END if watermark is None else watermark - self._stream.window_us
 
-    def _add(self, rows: Batch, let_in: NDArray[np.float64], sampled: NDArray[np.float64]) -> None:
-        times = np.concatenate([self._batch.times, rows.times])
-        order = np.argsort(times, kind="stable")
-        both = pa.concat_batches([self._batch.rows, rows.rows])
-        self._batch = Batch(both.take(pa.array(order)), self._stream)
-        self._let_in = np.concatenate([self._let_in, let_in])[order]
-        self._sampled = np.concatenate([self._sampled, sampled])[order]
+    def _add(self, cut: list[Part], share: float) -> None:
+        chosen = [part.batch.where(in_sample(part.batch, self._side, share)) for part in cut]
+        let_in = [np.full(len(b), p.share) for b, p in zip(chosen, cut, strict=True)]
+        rows = pa.concat_batches([self._batch.rows, *(batch.rows for batch in chosen)])
+        self._let_in = np.concatenate([self._let_in, *let_in])
+        n = rows.num_rows - len(self._sampled)
+        self._sampled = np.concatenate([self._sampled, np.full(n, share)])
+        self._batch = Batch(rows, self._stream)
 
     def _keep(self, holds: NDArray[np.bool_]) -> None:
         self._batch = self._batch.where(holds)

@@ -10,6 +10,7 @@
    something can reach are stored.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -177,19 +178,19 @@ class WindowJoinLogic:
 
     def _counting(self, results: Iterator[Emitted]) -> Iterator[Emitted]:
         """Hand out what is a result, and count it."""
-        how = self.join.how
+        how, tally = self.join.how, Counter[str]()
         for emitted in results:
             n = len(emitted)
             if isinstance(emitted, Pairs):
-                self.metrics += JoinMetrics(pairs=n, work=n)
+                tally.update(pairs=n, work=n)
                 if how in ("semi", "anti"):
                     continue
             elif how != "semi":
-                alone = {LEFT: "alone_left", RIGHT: "alone_right"}[emitted.side]
-                self.metrics += JoinMetrics(**{alone: n})
+                tally[("alone_left", "alone_right")[emitted.side]] += n
             if n:
-                self.metrics += JoinMetrics(rows_out=n)
+                tally["rows_out"] += n
                 yield emitted
+        self.metrics += JoinMetrics(**tally)
 
     def _matches(self, remembered: Remembered, arrived: tuple[Part, Part]) -> Iterator[Emitted]:
         """All pairs, and for a semi join the left rows that matched for the first time."""

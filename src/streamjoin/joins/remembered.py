@@ -19,6 +19,7 @@ from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.shedding.memory_limit import MemoryLimit, pieces
 
+_NAME_BITS: Final = 20  # for the number of a piece in the name of its slice
 MARKS: Final = 2
 """First number of the keys of bitmaps; the side is added."""
 
@@ -98,32 +99,33 @@ class Remembered:
 
     def _fit(self, side: Side, part: Part, memory: MemoryLimit) -> list[Part]:
         """Add what came; newest first, for as long as there is room."""
-        batch, room, cut_off = part.batch, memory.limits[side], list[Part]()
-        new = pieces(list(cut(batch)), memory.piece_rows(side))
-        old = sorted(self._state.windows[side], key=lambda w: (w.last, w.sequence))
+        start = int(np.searchsorted(part.batch.axis, self._oldest(side)))
+        batch = part.batch.slice(start, len(part.batch))
+        room, share, cut_off = memory.limits[side], float(part.share), list[Part]()
+        old = sorted(self._state.windows[side], key=_age)
         kept: list[BasicWindow] = []
-        for number, (slice_, start, stop) in enumerate(new):
-            if self._is_over(side, int(batch.axis[stop - 1])):
-                continue
-            piece = batch.slice(start, stop)
-            while old and old[-1].last > piece.axis[-1]:
+        for number, (slice_, start, stop) in enumerate(
+            pieces(list(cut(batch)), memory.piece_rows(side))
+        ):
+            while old and old[-1].last > batch.axis[stop - 1]:
                 room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)
-            if room < memory.sizes[side]:  # not even one row: spare the bytes
-                cut_off.append(Part(piece, share=part.share))
-                continue
-            name = slice_ * len(new) + number
-            window, blob = encode(name, self._state.sequence, piece, float(part.share))
-            if _units(window, memory.unit) > room:
-                room = 0.0
-                cut_off.append(Part(piece, share=part.share))
-                continue
+            name, piece = (slice_ << _NAME_BITS) + number, batch.slice(start, stop)
+            window, blob = encode(name, self._state.sequence, piece, share)
             room -= _units(window, memory.unit)
+            if room < 0:  # what is older has no room either
+                cut_off.append(Part(batch.slice(0, stop), share=share))
+                break
             self._store.put(side, window, blob)
             kept.append(window)
         while old:
             room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)
-        self._state.windows[side][:] = sorted(kept, key=lambda w: (w.last, w.sequence))
+        self._state.windows[side][:] = sorted(kept, key=_age)
         return cut_off
+
+    def _oldest(self, side: Side) -> int:
+        """Rows before this time are too old to be remembered."""
+        watermark = self._state.watermark
+        return -END if watermark is None else watermark - self._join.kept_us(side)
 
     def _keep_if(
         self, side: Side, window: BasicWindow, unit: str, room: float,
@@ -137,7 +139,7 @@ class Remembered:
         if not self._is_over(side, window.last):
             cut_off.append(self.part(side, window))
         self._remove(side, window)
-        return 0.0  # what is older goes too
+        return -1.0  # what is older goes too
 
     def part(self, side: Side, window: BasicWindow) -> Part:
         """The rows of a basic window, read once a batch."""
@@ -194,6 +196,10 @@ class Remembered:
             if marks is not None and marks[start:stop].any():
                 bits = np.packbits(marks[start:stop]).tobytes()
                 self._store.put_blob(_marks_key(side, window), bits)
+
+
+def _age(window: BasicWindow) -> tuple[int, int]:
+    return window.last, window.sequence
 
 
 def _units(window: BasicWindow, unit: str) -> int:

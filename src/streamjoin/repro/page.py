@@ -13,7 +13,7 @@ from streamjoin.repro.table import count
 _SIGNS: Final[dict[Verdict, str]] = {
     "reproduced": "✓",
     "not reproduced": "✗",
-    "not applicable": "–",
+    "not applicable": "o",
 }
 _CLASSES: Final[dict[Verdict, str]] = {
     "reproduced": "yes",

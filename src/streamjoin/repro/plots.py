@@ -2,7 +2,7 @@
 
 import re
 from io import StringIO
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.errors import MissingExtraError
 from streamjoin.repro.base import AllNumbers, Figure
@@ -15,7 +15,7 @@ WIDTH: Final = 5.6
 COLOURS: Final = ("#2f8fd0", "#e08a00", "#1a9e77", "#d1495b", "#9a6fd0", "#8c8c8c")
 """Readable on white and on black, and told apart by the colour-blind."""
 _INK: Final = "#0a0b0c"
-_STYLE: Final = {
+_STYLE: Final[dict[Any, Any]] = {
     "axes.edgecolor": _INK,
     "axes.grid": True,
     "axes.labelcolor": _INK,

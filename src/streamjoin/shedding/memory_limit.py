@@ -1,6 +1,6 @@
 """How much of a window may be remembered, and which part that is: the newest."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -39,16 +39,14 @@ class MemoryLimit:
         return max(1, int(self.limits[side] / PIECES / self.sizes[side]))
 
 
-def pieces(spans: Sequence[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
+def pieces(spans: Sequence[tuple[int, int, int]], most: int) -> Iterator[tuple[int, int, int]]:
     """Cut spans (slice, start, stop) into pieces of at most `most` rows, the newest first.
 
     Examples
     --------
-    >>> pieces([(7, 0, 3), (8, 3, 8)], most=2)
+    >>> list(pieces([(7, 0, 3), (8, 3, 8)], most=2))
     [(8, 6, 8), (8, 4, 6), (8, 3, 4), (7, 1, 3), (7, 0, 1)]
     """
-    return [
-        (slice_, max(start, end - most), end)
-        for slice_, start, stop in reversed(spans)
-        for end in range(stop, start, -most)
-    ]
+    for slice_, start, stop in reversed(spans):
+        for end in range(stop, start, -most):
+            yield slice_, max(start, end - most), end

@@ -11,11 +11,14 @@ from typing import Any, Final, Literal
 
 from streamjoin._typing import SIDES
 from streamjoin.core.statistics import WEIGHT, Rates
-from streamjoin.planning.split import Allocation, Demand, Limits, plan
+from streamjoin.planning.split import Allocation, Demand, Limits, Pair, output, plan
 from streamjoin.shedding.recall import RecallEstimate
 
 FIRST_COST_US: Final = 2.0
 """CPU time of a tuple until one has been measured."""
+CLEARLY: Final = 1.1
+"""A division is changed for so many times the results, and for more than chance explains."""
+STEADY: Final = ("best", "slower")
 LEAST_RATE: Final = 1e-9
 """Stands for the rate of a stream that has brought nothing yet."""
 
@@ -104,6 +107,8 @@ class SheddingState:
         CPU time of a tuple that was let in; None before the first measurement.
     carried
         Fractions of rows that may still be let in.
+    divided
+        Parts of the memory and of the rate that the left stream has; None before the first plan.
     sample_shares
         Of the rows of each side for which there is no room, the share that is kept as a sample.
     recall
@@ -116,6 +121,7 @@ class SheddingState:
     all_rows: float = 0.0
     cost_us: float | None = None
     carried: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    divided: list[float] | None = None
     sample_shares: list[float] = field(default_factory=lambda: [1.0, 1.0])
     recall: RecallEstimate = field(default_factory=RecallEstimate)
 
@@ -153,6 +159,8 @@ class SheddingState:
         )
         service = None if rows is None else max(rows / (came.seconds or 1.0), LEAST_RATE)
         allocation = plan(shedding.split, demand, Limits(service, shedding.memory))
+        if shedding.split in STEADY:
+            allocation = self._steady(allocation, demand)
         memory = allocation.memory
         if memory is not None and shedding.memory is not None:
             # Where both windows fit, what is left is room for bursts.
@@ -178,6 +186,25 @@ class SheddingState:
         self.carried[side] = exact - int(exact)
         return int(exact)
 
+    def _steady(self, new: Allocation, demand: Demand) -> Allocation:
+        """Stay with the division of before unless another promises clearly more results.
+
+        Of two streams with about the same rate now one, now the other is the slower; but a window
+        that is given up fills again only slowly.
+        """
+        if new.memory is None:
+            return new
+        if self.divided is not None:
+            memory, rate = self.divided
+            rates = new.rates if new.rates == demand.rates else _divide(new.rates, rate)
+            kept = Allocation(rates, _divide(new.memory, memory))
+            within = all(k <= d for k, d in zip(kept.rates, demand.rates, strict=True))
+            clearly = CLEARLY + 3 * self.rates.noise
+            if within and output(new, demand) <= clearly * output(kept, demand):
+                return kept
+        self.divided = [_left_part(new.memory), _left_part(new.rates)]
+        return new
+
     def _rows_allowed(self, shedding: Shedding, seconds: float) -> float | None:
         """Rows that all shards together can take, if they are as busy as this one."""
         if shedding.rate is not None:
@@ -189,6 +216,15 @@ class SheddingState:
             return None
         own = cpu_us / (FIRST_COST_US if self.cost_us is None else self.cost_us)
         return own / max(self.part, LEAST_RATE)
+
+
+def _left_part(pair: Pair) -> float:
+    return pair[0] / max(sum(pair), LEAST_RATE)
+
+
+def _divide(pair: Pair, left: float) -> Pair:
+    total = sum(pair)
+    return total * left, total * (1 - left)
 
 
 def _let_in(allocation: Allocation, rows: float | None, came: Came) -> tuple[float, float]:

@@ -158,7 +158,7 @@ def _unlink_oldest(w: Window) -> int:
     """Walk the bucket of the oldest tuple to its end, which is that tuple, and take it off."""
     oldest = w[_HEAD] & w[_MASK]
     bucket = _bucket(w, w[_slot(w, w[_HEAD])])
-    at, last, touched = w[bucket], np.int64(-1), 1
+    at, last, touched = int(w[bucket]), -1, 1
     while at != oldest:
         last, at = at, _next(w, at)
         touched += 1
@@ -265,8 +265,8 @@ def _cut_bucket(w: Window, key: int, floor: int) -> int:
 
     Returns how many they are. The living are touched by the probe, which counts them.
     """
-    bucket, last, removed = _bucket(w, key), np.int64(-1), 0
-    at = w[bucket]
+    bucket, last, removed = _bucket(w, key), -1, 0
+    at = int(w[bucket])
     while at >= 0 and w[(_DATA + _NODE * at + 1) & _HALF] >= floor:
         last, at = at, _next(w, at)
     _end_after(w, bucket, last)

@@ -66,7 +66,7 @@ def symmetry(context: Context) -> Numbers:
     here = run_join("HNJ", traces, (10, 10), (60, 80))
     there = run_join("NHJ", traces[::-1], (10, 10), (60, 80))
     return {
-        "mirror_difference": float(np.max(np.abs(mirrored))),
+        "mirror_difference": max(float(np.max(np.abs(difference))) for difference in mirrored),
         "crossings": {f"{one} and {two}": _model_crossing(one, two, 10) for one, two in pairs},
         "accesses": here.accesses,
         "mirrored_accesses": there.accesses[::-1],

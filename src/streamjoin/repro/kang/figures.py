@@ -128,7 +128,7 @@ def _points(
 
 
 def _clock(axes: "Axes", found: Numbers) -> None:
-    for i, (join, seconds) in enumerate(found["seconds"].items()):
+    for i, seconds in enumerate(found["seconds"].values()):
         values = [1e3 * s for s in seconds]
         axes.plot(found["rates"], values, f"{_MARKS[i]}--", color=COLOURS[i], markersize=4, lw=1)
     axes.set(xlabel=_RATE_B, ylabel="this machine\n(ms for 60 s of tuples)", ylim=(0, None))

@@ -91,7 +91,7 @@ def run_join(
 
 
 def counted_cost(join: str, rate_b: float, keys: int, seed: int, seconds: float) -> float:
-    """Weighted accesses a second of a join of Figures 2 to 7, windows full, as the operator counts."""
+    """Weighted accesses a second of a join of Figures 2 to 7, counted with full windows."""
     span = WINDOW + 5, WINDOW + 5 + seconds
     traces = Streams((RATE_A, rate_b), (keys, keys), span[1], seed).traces()
     return cost(run_join(join, traces, (keys, keys), span), PAPER) / seconds

@@ -94,11 +94,11 @@ LIMITED_CPU: Final = Setting(
         "window": "T Prop",
         "inverse-window": "T Inverse",
     },
-    warm=40,
-    every=10,
-    spark_every=40,
-    quick_seconds=280,
-    seconds=2000,
+    warm=200,
+    every=40,
+    spark_every=200,
+    quick_seconds=1000,
+    seconds=6000,
 )
 LIMITED_MEMORY: Final = Setting(
     rates=(10, 50),
@@ -116,7 +116,7 @@ LIMITED_MEMORY: Final = Setting(
     warm=120,
     every=1,
     spark_every=20,
-    quick_seconds=60,
+    quick_seconds=40,
     seconds=300,
 )
 LIMITED_BOTH: Final = Setting(
@@ -126,15 +126,15 @@ LIMITED_BOTH: Final = Setting(
     service=10,
     memory=100,
     strategies={
-        "left/right": "Max A, max λb",
-        "right/left": "Max B, max λa",
+        "left/right": "Max A/max λb",
+        "right/left": "Max B/max λa",
         "equal": "Equal",
-        "left/left": "Max A, max λa",
-        "right/right": "Max B, max λb",
+        "left/left": "Max A/max λa",
+        "right/right": "Max B/max λb",
     },
-    warm=120,
+    warm=110,
     every=1,
     spark_every=10,
-    quick_seconds=120,
+    quick_seconds=90,
     seconds=600,
 )

@@ -47,8 +47,9 @@ def _strategies(found: Numbers, derived: Mapping[str, float], tolerance: float |
         measured=shown,
         why=" ".join(
             [
-                f"Virtual time: {_order_words(ordered)}, means within {worst:.1%} of the model.",
-                f"Spark: {_order_words(on_spark)}."
+                f"Virtual time, batches of {found['every']} s: {_order_words(ordered)}, means within "
+                f"{worst:.1%} of the model.",
+                f"Spark, batches of {found['spark_every']} s: {_order_words(on_spark)}."
                 if spark is not None
                 else f"Judged without Spark: {found['no_spark']}.",
             ]
@@ -139,8 +140,8 @@ def _surface(numbers: AllNumbers) -> Judged:
     return Judged(
         holds,
         model=(
-            f"maxima {corners[0]:.4g} and {corners[1]:.4g}, minima {corners[2]:.2g} and "
-            f"{corners[3]:.2g}, {middle.min():.4g} to {middle.max():.4g} at x = 1/2"
+            f"maxima {corners[0]:.4g} and {corners[1]:.4g}, minima {corners[2]:.2f} and "
+            f"{corners[3]:.2f}, {middle.min():.4g} to {middle.max():.4g} at x = 1/2"
         ),
         measured="- (a surface of the model; Figure 10 measures five points of it)",
         why="sigma * mu * M = 10, at the corners that give one stream's window all of the memory.",
@@ -175,7 +176,7 @@ def _order_words(holds: bool) -> str:
 
 
 def _list(names: Mapping[str, str], values: Mapping[str, str]) -> str:
-    return ", ".join(f"{names[split]} {value}" for split, value in values.items())
+    return ", ".join(f"{names[split]}: {value}" for split, value in values.items())
 
 
 SPLIT_JUDGES: Final[dict[str, Judge]] = {

@@ -64,6 +64,8 @@ def _compare(context: Context, setting: Setting) -> Numbers:
         "measured": measured,
         "spark": spark_output(context, setting),
         "no_spark": context.spark.absent,
+        "every": setting.every,
+        "spark_every": setting.spark_every,
     }
 
 

@@ -71,7 +71,8 @@ class Streams:
             n = int(end / gap_us)
             gaps = rng.exponential(gap_us, n + 10 * int(n**0.5) + 10)  # ten deviations to spare
             times = np.cumsum(gaps)
-        return np.floor(times[times < end]).astype(np.int64)
+        found: NDArray[np.int64] = np.floor(times[times < end]).astype(np.int64)
+        return found
 
 
 def until(trace: Trace, seconds: float) -> Trace:

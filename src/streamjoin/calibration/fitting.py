@@ -1,0 +1,92 @@
+"""Timing, straight lines through timings, and where two curves cross."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well predicted times agree with measured ones.
+
+    `r_squared` is the share of the variance that is explained, `worst` the largest relative error.
+    """
+
+    r_squared: float
+    worst: float
+    settings: int
+
+    @classmethod
+    def of(cls, predicted: Sequence[float], measured: Sequence[float]) -> "Fit":
+        """Compare.
+
+        Examples
+        --------
+        >>> Fit.of([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
+        Fit(r_squared=0.7857142857142857, worst=0.25, settings=3)
+        """
+        wanted, found = np.array(measured), np.array(predicted)
+        spread = float(np.sum((wanted - wanted.mean()) ** 2))
+        missed = float(np.sum((wanted - found) ** 2))
+        return cls(1 - missed / spread, float(np.max(np.abs(found / wanted - 1))), len(wanted))
+
+
+def best_time(work: Callable[[], object], repeats: int) -> float:
+    """Seconds of the quickest of some runs, after one to warm up."""
+    work()
+    best = math.inf
+    for _ in range(repeats):
+        start = perf_counter()
+        work()
+        best = min(best, perf_counter() - start)
+    return best
+
+
+def fit_costs(counts: Sequence[Sequence[float]], seconds: Sequence[float]) -> NDArray[np.float64]:
+    """Cost of each kind of operation: least squares of relative errors, no cost below zero.
+
+    Examples
+    --------
+    >>> fit_costs([[1, 0], [2, 1], [1, 3]], [5.0, 12.0, 11.0]).round(6).tolist()
+    [5.0, 2.0]
+    >>> fit_costs([[1, 0], [1, 1]], [5.0, 4.0]).tolist()[1]
+    0.0
+    """
+    table, times = np.array(counts, np.float64), np.array(seconds)
+    scaled = table / times[:, None]
+    costs = np.zeros(table.shape[1])
+    kept = np.arange(table.shape[1])
+    while len(kept):
+        found = np.linalg.lstsq(scaled[:, kept], np.ones(len(times)), rcond=None)[0]
+        if np.all(found >= 0):
+            costs[kept] = found
+            break
+        kept = np.delete(kept, int(np.argmin(found * scaled[:, kept].mean(axis=0))))
+    return costs
+
+
+def crossing(
+    at: Sequence[float], first: Sequence[float], second: Sequence[float]
+) -> float | None:
+    """Where two curves cross, between two points by their logarithms; None if they do not.
+
+    Of several crossings, which noise makes, the middle one.
+
+    Examples
+    --------
+    >>> round(crossing([1, 2, 4, 8], [1, 2, 4, 8], [3, 3, 3, 3]), 2)
+    3.0
+    >>> crossing([1, 2], [1, 1], [2, 2]) is None
+    True
+    """
+    gap = np.log(np.array(first, np.float64) / np.array(second, np.float64))
+    found = []
+    for i in range(len(gap) - 1):
+        if gap[i] * gap[i + 1] <= 0 and gap[i] != gap[i + 1]:
+            share = gap[i] / (gap[i] - gap[i + 1])
+            found.append(float(at[i] * (at[i + 1] / at[i]) ** share))
+    return found[len(found) // 2] if found else None
