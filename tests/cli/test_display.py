@@ -1,10 +1,13 @@
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from streamjoin.budget import Budget
 from streamjoin.cli.display import Display, clock, size, summary
 from streamjoin.cli.totals import Totals
+from streamjoin.metrics import JoinMetrics
 from streamjoin.spark.watch import BatchProgress
 
 FIRST = BatchProgress(
@@ -12,6 +15,11 @@ FIRST = BatchProgress(
 )
 SECOND = BatchProgress(1, 104.0, 1.0, rows_in=2000, rows_out=30, null=2)
 OUTER = BatchProgress(0, 100.0, 2.0, rows_in=9, rows_out=7, alone=4, late=3, idle_late=2)
+
+LEFT_OUT = JoinMetrics(
+    dropped_left=1200, dropped_right=30, cut_right=7, pairs=75, missed=25, missed_variance=16
+)
+SHED = BatchProgress(0, 100.0, 2.0, rows_in=2000, rows_out=75, counters=LEFT_OUT)
 
 
 def text(made: object) -> str:
@@ -76,6 +84,41 @@ def test_rows_without_a_partner_and_late_rows_are_shown() -> None:
     shown = text(summary(display.totals, None, None, "output/late"))
     assert "rows without a partner" in shown
     assert "3 (2 of them after an idle time-out), in output/late" in shown
+
+
+def test_what_a_budget_left_out_is_shown() -> None:
+    console = Console(file=io.StringIO(), width=60)
+    budget = Budget(rate=500, memory="1 MB")
+    with Display(console, budget) as display:
+        display.add(SHED)
+        display.add(replace(SHED, batch=1, counters=JoinMetrics(pairs=300)))
+    assert isinstance(console.file, io.StringIO)
+    first, second = console.file.getvalue().splitlines()
+    assert first.endswith("| dropped 1,200 / 30 | cut 0 / 7 | recall 75.0 % +- 5.9")
+    assert second.endswith("| dropped 0 / 0 | cut 0 / 0 | recall 93.8 % +- 1.8")
+    shown = text(summary(display.totals, None, None, budget=budget))
+    for wanted in ("500 tuples/s and 1 MB", "1,200 left, 30 right", "0 left, 7 right", "93.8 %"):
+        assert wanted in shown
+
+
+def test_a_live_table_has_the_columns_of_its_budget() -> None:
+    console = Console(file=io.StringIO(), width=150, force_terminal=True)
+    with Display(console, Budget(memory="1 MB")) as display:
+        display.add(SHED)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert "cut" in shown
+    assert "recall" in shown
+    assert "dropped" not in shown
+
+
+def test_without_a_budget_nothing_is_said_of_one() -> None:
+    console = Console(file=io.StringIO(), width=60)
+    with Display(console) as display:
+        display.add(SHED)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue() + text(summary(display.totals, None, None))
+    assert not any(word in shown for word in ("budget", "dropped", "cut", "recall", "missed"))
 
 
 def test_summary_of_nothing() -> None:

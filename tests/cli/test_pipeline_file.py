@@ -2,9 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from streamjoin.budget import Budget
 from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.sections import GeneratorSource, RowsWindow, StreamSource
 from streamjoin.errors import ConfigError
+from streamjoin.windows import Rows
 
 GOOD = """
 [sources.calls]
@@ -74,6 +76,24 @@ def test_a_join_without_a_key(tmp_path: Path) -> None:
     assert (join.on, join.where, join.how, join.rates) == (None, "left.x < right.x", "left", (9, 1))
 
 
+@pytest.mark.parametrize(
+    ("toml", "budget"),
+    [
+        ('{ cpu = 0.25, memory = "64 MB" }', Budget(cpu=0.25, memory="64 MB")),
+        ('{ cpu = "200 ms" }', Budget(cpu="200 ms")),
+        ("{ cpu = 1 }", Budget(cpu=1.0)),
+        ("{ rate = 1000 }", Budget(rate=1000.0)),
+        ("{ memory = { rows = 100000 } }", Budget(memory=Rows(100_000))),
+    ],
+)
+def test_forms_of_budget(tmp_path: Path, toml: str, budget: Budget) -> None:
+    more = f'budget = {toml}\nsplit = "equal"\nalgorithm = ["hash", "auto"]\ninvalidation = "lazy"'
+    join = load(write(tmp_path, GOOD.replace("[join]", f"[join]\n{more}"))).join
+    assert join.budget is not None
+    assert join.budget.made() == budget
+    assert (join.split, join.algorithm, join.invalidation) == ("equal", ("hash", "auto"), "lazy")
+
+
 def test_spark_settings_may_be_quoted_or_bare(tmp_path: Path) -> None:
     text = GOOD + '[spark]\nmaster = "local[1]"\nspark.sql.ansi.enabled = true\n"spark.a.b" = 3\n'
     assert load(write(tmp_path, text)).spark == {
@@ -108,6 +128,55 @@ MISTAKES = [
     ("[join]", "[join]\nrates = [1, 0]", "key `join.rates`: got 0; allowed: a pair of positive"),
     ("[join]", "[join]\nrates = 1", "key `join.rates`: got 1; allowed: a pair of positive numbers"),
     ("[join]", "[join]\nlate_rows = 1", "key `join.late_rows`: got 1; allowed: a folder for late"),
+    ("[join]", "[join]\nbudget = 3", "key `join.budget`: got 3; allowed: a table such as { cpu = "),
+    ("[join]", "[join]\nbudget = {}", "key `join.budget`: got no limit; allowed: cpu, rate or mem"),
+    (
+        "[join]",
+        "[join]\nbudget = { cpu = 0.5, rate = 3 }",
+        "key `join.budget`: got cpu=0.5 and rate=3.0; allowed: one of them",
+    ),
+    (
+        "[join]",
+        "[join]\nbudget = { cpu = 1.5 }",
+        "key `join.budget.cpu`: got 1.5; allowed: a share of the cores above 0 and up to 1, or CPU",
+    ),
+    (
+        "[join]",
+        "[join]\nbudget = { cpu = true }",
+        "key `join.budget.cpu`: got True; allowed: a share",
+    ),
+    (
+        "[join]",
+        "[join]\nbudget = { rate = 0 }",
+        "key `join.budget.rate`: got 0; allowed: a positive",
+    ),
+    (
+        "[join]",
+        '[join]\nbudget = { memory = "64 XB" }',
+        "key `join.budget.memory`: got '64 XB'; allowed: a size such as \"64 MB\", or a number of",
+    ),
+    (
+        "[join]",
+        "[join]\nbudget = { memory = { rows = 0 } }",
+        "key `join.budget.memory`: got {'rows': 0}; allowed: a size such as",
+    ),
+    (
+        "[join]",
+        "[join]\nbudget = { rat = 3 }",
+        "key `join.budget.rat`: unknown; did you mean `rate`? allowed: cpu, rate, memory",
+    ),
+    ("[join]", '[join]\nshed = "x"', "key `join.shed`: got 'x'; allowed: drop"),
+    ("[join]", '[join]\nsplit = "x"', "key `join.split`: got 'x'; allowed: best, equal; of cpu "),
+    (
+        "[join]",
+        '[join]\nalgorithm = ["hash"]',
+        "key `join.algorithm`: got ['hash']; allowed: auto, ",
+    ),
+    (
+        "[join]",
+        '[join]\ninvalidation = "x"',
+        "key `join.invalidation`: got 'x'; allowed: active, lazy",
+    ),
     ('"2 seconds"', '"now"', "key `run.trigger`: got 'now'; allowed: \"available-now\" or a"),
     ('"2 seconds"', '"available-now"', "key `sources.calls.seconds`: missing; allowed: seconds of"),
     (

@@ -55,12 +55,23 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
         "idle_timeout": None,
         "late_rows": None,
         "rates": None,
+        "budget": None,
+        "shed": "drop",
+        "split": "best",
+        "algorithm": "auto",
+        "invalidation": "active",
         "suffixes": ("_left", "_right"),
         "shards": None,
         "hot_keys": "/scratch/checkpoint_hot_keys",
     }
     assert made.join.keys() < inspect.signature(sj.join).parameters.keys()
     assert made.trigger == "2 seconds"
+
+
+def test_a_budget_is_that_of_the_library(tmp_path: Path) -> None:
+    text = GOOD.replace("[join]", '[join]\nbudget = { cpu = "200 ms", memory = { rows = 9 } }')
+    made = plan(load(write(tmp_path, text)), 0.0, SCRATCH)
+    assert made.join["budget"] == sj.Budget(cpu="200 ms", memory=sj.rows(9))
 
 
 def test_windows_of_rows_and_the_folder_of_late_rows(tmp_path: Path) -> None:

@@ -164,6 +164,17 @@ def test_lazy_lists_cost_what_the_model_says(rate_b: int) -> None:
     assert lazy.peak[1] > active.peak[1]
 
 
+@pytest.mark.parametrize(("rate_a", "rate_b"), [(10, 100), (20, 20)])
+def test_lazy_hash_tables_cost_what_the_model_says(rate_a: int, rate_b: int) -> None:
+    left, right = steady(rate_a, 80, 10, seed=1, offset_us=3), steady(rate_b, 80, 10, seed=2)
+    run = moving_window_join(
+        left, right, (0, 40 * SECOND), ("list", "hash"), "lazy", n_buckets=(1, 10),
+        direction="left to right", since_us=60 * SECOND,
+    )  # fmt: skip
+    predicted = cost_model.hash_one_way_lazy(rate_a, rate_b, 40, 10, PAPER)
+    assert cost(run, PAPER) / 20 == pytest.approx(predicted, rel=0.03)
+
+
 def test_lazy_hash_windows_need_the_most_memory() -> None:
     left, right = steady(10, 60, 50, seed=1, offset_us=3), steady(100, 60, 50, seed=2)
     peaks = {}

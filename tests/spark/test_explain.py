@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
+from streamjoin.planning.algorithm_choice import OperationCosts
 from streamjoin.spark.explain import JoinExplanation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -114,6 +115,68 @@ WARNINGS = [
 @pytest.mark.parametrize(("arguments", "wanted"), WARNINGS)
 def test_warnings(ticks: DataFrame, arguments: dict[str, Any], wanted: list[str]) -> None:
     assert codes(explained(ticks, **arguments)) == wanted
+
+
+def test_a_budget_and_what_it_comes_to(ticks: DataFrame) -> None:
+    settings: dict[str, Any] = {"on": "k", "time": "t", "window": "1 minute", "lateness": "4 s"}
+    budget = sj.Budget(rate=1000, memory=sj.rows(10_000))
+    joined = sj.join(ticks, ticks, budget=budget, split="right/left", **settings)
+    found = sj.explain(joined, rates=(2000, 500)).joins[0]
+    assert found.budget is not None
+    assert found.budget.limits == "at most 1,000 tuples/s and 10,000 remembered rows"
+    assert len(found.budget.meaning) == 4
+    assert "memory for the right window, CPU for the left stream" in found.budget.split
+    planned = found.budget.planned
+    assert planned is not None
+    # 9 in 10 of the service to the left; 100 rows/s are kept for 80 s, the rest is the other's.
+    assert (planned.rates, planned.memory) == ((900.0, 100.0), (2000.0, 8000.0))
+    assert planned.share == pytest.approx((6000 * 900 + 2000 * 100) / (2000 * 500 * 120))
+    assert not planned.fits
+    assert planned.text.startswith("at 2,000 and 500 rows/s: 900 left and 100 right rows/s are let")
+    assert codes(found) == []  # the memory bounds the state
+    assert sj.explain(joined).joins[0].budget.planned is None  # type: ignore[union-attr]
+    assert sj.explain(joined, rates=(9, 9)).joins[0].budget.planned.fits  # type: ignore[union-attr]
+    little = sj.join(ticks, ticks, budget=sj.Budget(cpu=0.5, memory=sj.rows(100)), **settings)
+    warned = codes(sj.explain(little, rates=(2000, 500)).joins[0])
+    assert warned == ["hot_keys_stay", "little_memory"]
+
+
+def test_methods_and_their_costs(ticks: DataFrame) -> None:
+    joined = sj.join(ticks, ticks, on="k", time="t", window=("1 minute", "1 s"), shards=2,
+                     algorithm=("auto", "nested"), invalidation="lazy")  # fmt: skip
+    undecided = sj.explain(joined).joins[0]
+    assert undecided.algorithm is not None
+    left, right = undecided.algorithm.windows
+    assert (left.chosen, left.cost_us, right.chosen) == (None, None, "nested")
+    assert "auto: in each batch the cheapest" in str(undecided.algorithm.lines())
+    assert undecided.invalidation is not None
+    found = sj.explain(joined, rates=(2000, 500)).joins[0].algorithm
+    assert found is not None
+    cost_us = found.windows[0].cost_us
+    assert cost_us is not None
+    assert found.windows[0].chosen == min(cost_us, key=lambda method: cost_us[method])
+    # Of each shard: 250 arrivals, compared with 1,000 rows/s kept for 75 s; 1,000 rows come and go.
+    operations = OperationCosts()
+    compared = operations.compare * (250 * 75_000 + 1000) + operations.invalidate * 1000
+    assert cost_us["nested"] == pytest.approx(2 * compared / 1000)
+    forced = explained(ticks, on="k", algorithm="hash")
+    assert forced.index == "hash index by key of basic windows; the rows that arrive probe it"
+    assert explained(ticks, on="k", how="asof").algorithm is None
+
+
+def test_the_readme_s_budget(ticks: DataFrame) -> None:
+    """The example of the README runs, and is explained."""
+    text = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    code = text.partition("## On a budget")[2].partition("```python\n")[2].partition("```")[0]
+    names = {
+        "sj": sj,
+        "calls": ticks.selectExpr("k AS person", "t AS called_at"),
+        "trades": ticks.selectExpr("k AS person", "t AS traded_at"),
+    }
+    exec(code, names)
+    found = sj.explain(names["out"]).joins[0]  # type: ignore[arg-type]
+    assert found.budget is not None
+    assert found.budget.limits.startswith("at most 0.25 of the cores and 64 MB of state")
 
 
 def test_the_grid_and_its_copies(ticks: DataFrame) -> None:

@@ -50,6 +50,20 @@ def test_follow_ends_after_the_stated_seconds(spark: "SparkSession", tmp_path: P
     assert batches
 
 
+def test_progress_with_all_counters() -> None:
+    counters = {"dropped_left": 3, "cut_right": None, "pairs": 6, "missed": 2, "missed_variance": 1}
+    document = {
+        "batchId": 0,
+        "timestamp": "2026-01-01T00:00:01.500Z",
+        "sources": [{"numInputRows": 2}],
+        "durationMs": {},
+        "sink": {},
+        "observedMetrics": {"streamjoin": counters},
+    }
+    found = read_progress(document).counters
+    assert (found.dropped_left, found.cut_right, found.recall) == (3, 0, 0.75)
+
+
 def test_progress_without_counters() -> None:
     progress = read_progress(
         {

@@ -1,0 +1,11 @@
+"""What our kernels cost on this machine: measured once, stored, used by later plans.
+
+Read `result.py` (what is found), `tuplewise.py` (the paper's C_n and C_h), `kernels.py` (the
+micro-batch kernels), `fitting.py` (timing and least squares) and `store.py` (where it is kept).
+"""
+
+from streamjoin.calibration.measuring import measure
+from streamjoin.calibration.result import Calibration, Crossover, TupleCosts
+from streamjoin.calibration.store import load, save, stored_at
+
+__all__ = ["Calibration", "Crossover", "TupleCosts", "load", "measure", "save", "stored_at"]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import thread_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,18 +36,25 @@ class Fit:
 
 
 def best_time(work: Callable[[], object], repeats: int) -> float:
-    """Seconds of the quickest of some runs, after one to warm up."""
+    """Processor seconds of the quickest of some runs, after one to warm up.
+
+    Time in which other programs have the processor does not count.
+    """
     work()
     best = math.inf
     for _ in range(repeats):
-        start = perf_counter()
+        start = thread_time()
         work()
-        best = min(best, perf_counter() - start)
+        best = min(best, thread_time() - start)
     return best
 
 
-def fit_costs(counts: Sequence[Sequence[float]], seconds: Sequence[float]) -> NDArray[np.float64]:
+def fit_costs(
+    counts: Sequence[Sequence[float]], seconds: Sequence[float], known: Sequence[float] = (0.0,)
+) -> NDArray[np.float64]:
     """Cost of each kind of operation: least squares of relative errors, no cost below zero.
+
+    `known` is the part of each time that is already explained.
 
     Examples
     --------
@@ -57,11 +64,11 @@ def fit_costs(counts: Sequence[Sequence[float]], seconds: Sequence[float]) -> ND
     0.0
     """
     table, times = np.array(counts, np.float64), np.array(seconds)
-    scaled = table / times[:, None]
+    scaled, wanted = table / times[:, None], 1 - np.array(known) / times
     costs = np.zeros(table.shape[1])
     kept = np.arange(table.shape[1])
     while len(kept):
-        found = np.linalg.lstsq(scaled[:, kept], np.ones(len(times)), rcond=None)[0]
+        found = np.linalg.lstsq(scaled[:, kept], wanted, rcond=None)[0]
         if np.all(found >= 0):
             costs[kept] = found
             break
@@ -69,12 +76,11 @@ def fit_costs(counts: Sequence[Sequence[float]], seconds: Sequence[float]) -> ND
     return costs
 
 
-def crossing(
-    at: Sequence[float], first: Sequence[float], second: Sequence[float]
-) -> float | None:
+def crossing(at: Sequence[float], first: Sequence[float], second: Sequence[float]) -> float | None:
     """Where two curves cross, between two points by their logarithms; None if they do not.
 
-    Of several crossings, which noise makes, the middle one.
+    Against noise, gaps are averaged with their neighbours, and of several crossings the middle one
+    counts.
 
     Examples
     --------
@@ -84,6 +90,7 @@ def crossing(
     True
     """
     gap = np.log(np.array(first, np.float64) / np.array(second, np.float64))
+    gap[1:-1] = (gap[:-2] + gap[1:-1] + gap[2:]) / 3
     found = []
     for i in range(len(gap) - 1):
         if gap[i] * gap[i + 1] <= 0 and gap[i] != gap[i + 1]:

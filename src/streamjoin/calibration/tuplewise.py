@@ -3,6 +3,10 @@
 Every timing is of a one-way join from A to B in the steady state: window B is filled before the
 first tuple of A comes, and the time to fill it is taken off. The model is linear in what the join
 counts: tuples touched, probes, insertions and removals.
+
+An access costs what the cache that holds the window makes it cost. Windows here have 8,000 to
+40,000 tuples, which are too many for a first-level cache and few enough for a second-level one of
+2 MB; smaller windows are cheaper and larger ones dearer than the costs found.
 """
 
 from collections.abc import Sequence
@@ -17,7 +21,7 @@ from streamjoin.joins.moving_window import Structure, Trace, TupleRun, moving_wi
 from streamjoin.planning.cost_model import ratio_from_crossover
 
 SECOND: Final = 1_000_000
-WINDOW: Final = 20  # seconds, T_b
+WINDOW: Final = 40  # seconds, T_b
 RATE_A: Final = 100
 
 
@@ -28,7 +32,7 @@ class Setting:
     rate_a: int
     rate_b: int
     n_keys: int
-    seconds: float = 4.0
+    seconds: float = 15.0
     expires: bool = True
 
     def traces(self) -> tuple[Trace, Trace]:
@@ -37,9 +41,8 @@ class Setting:
         random = np.random.default_rng(2003)
         left = begin + np.arange(int(self.rate_a * self.seconds)) * SECOND // max(self.rate_a, 1)
         right = np.arange(end * self.rate_b // SECOND) * SECOND // self.rate_b
-        return tuple(  # type: ignore[return-value]
-            Trace(times, random.integers(0, self.n_keys, len(times))) for times in (left, right)
-        )
+        keys = [random.integers(0, self.n_keys, len(times)) for times in (left, right)]
+        return Trace(left, keys[0]), Trace(right, keys[1])
 
 
 def counts_of(setting: Setting, run: TupleRun) -> list[float]:
@@ -67,14 +70,14 @@ def time_of(setting: Setting, structure: Structure, repeats: int) -> tuple[list[
 
 
 def _rates(quick: bool) -> tuple[int, ...]:
-    return (100, 400, 1600) if quick else (50, 100, 200, 400, 800, 1600)
+    return (250, 1000) if quick else (200, 400, 600, 800, 1000)
 
 
 def direct(structure: Structure, quick: bool) -> TupleCosts:
     """Least squares over rates of both streams and numbers of keys."""
     counts, seconds = [], []
     for rate_b in _rates(quick):
-        for n_keys in (32, 256):
+        for n_keys in (96, 512):
             for rate_a, expires in ((20, True), (200, True), (0, False)):
                 setting = Setting(rate_a, rate_b, n_keys, expires=expires)
                 count, taken = time_of(setting, structure, 3 if quick else 7)
@@ -92,11 +95,12 @@ def predict(count: Sequence[float], costs: TupleCosts) -> float:
 def validate(nested: TupleCosts, hashed: TupleCosts, quick: bool) -> Fit:
     """Predicted against measured, for settings that were not used to find the costs."""
     predicted, measured = [], []
-    for structure, costs in (("list", nested), ("hash", hashed)):
-        for rate_b in (150, 1100) if quick else (75, 150, 300, 600, 1100):
-            for rate_a, n_keys in ((60, 48), (150, 400)):
+    costs_of: dict[Structure, TupleCosts] = {"list": nested, "hash": hashed}
+    for structure, costs in costs_of.items():
+        for rate_b in (300, 700) if quick else (250, 500, 700, 900):
+            for rate_a, n_keys in ((60, 128), (150, 400)):
                 setting = Setting(rate_a, rate_b, n_keys)
-                count, taken = time_of(setting, structure, 3 if quick else 7)  # type: ignore[arg-type]
+                count, taken = time_of(setting, structure, 3 if quick else 7)
                 predicted.append(predict(count, costs))
                 measured.append(taken)
     return Fit.of(predicted, measured)
@@ -110,15 +114,16 @@ def crossovers(
     The second list has C_h / C_n for each number of keys.
     """
     found, ratios = [], []
-    for n_keys in (128, 256) if quick else (96, 128, 256, 512):
+    costs_of: dict[Structure, TupleCosts] = {"hash": hashed, "list": nested}
+    for n_keys in (128, 256) if quick else (128, 192, 256, 384):
         guess = max(0.5, n_keys * nested.access / hashed.access - 1)
-        steps = np.geomspace(guess / 4, guess * 4, 7 if quick else 13)
+        steps = np.geomspace(guess / 2, guess * 2, 7 if quick else 11)
         rates = sorted({max(5, round(RATE_A * float(step))) for step in steps})
         curves: list[list[float]] = [[], [], [], []]
         for rate_b in rates:
-            for n, (structure, costs) in enumerate((("hash", hashed), ("list", nested))):
+            for n, (structure, costs) in enumerate(costs_of.items()):
                 setting = Setting(RATE_A, rate_b, n_keys)
-                count, taken = time_of(setting, structure, 3 if quick else 7)  # type: ignore[arg-type]
+                count, taken = time_of(setting, structure, 3 if quick else 7)
                 curves[n].append(taken)
                 curves[n + 2].append(predict(count, costs))
         at = [rate / RATE_A for rate in rates]

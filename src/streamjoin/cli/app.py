@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from streamjoin.cli.bench import bench_command
+from streamjoin.cli.calibrate import calibrate_command
 from streamjoin.cli.explain import explain_command
 from streamjoin.cli.reproduce import reproduce_command
 from streamjoin.cli.run import run_command
@@ -74,6 +75,15 @@ def bench(
 ) -> None:
     """Measure, and compare with other systems."""
     bench_command(name, as_json=json, quick=quick)
+
+
+@app.command()
+def calibrate(
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller sizes.")] = False,
+) -> None:
+    """Measure what the join's operations cost on this machine, for `explain` and for joins."""
+    calibrate_command(as_json=json, quick=quick)
 
 
 @app.command()

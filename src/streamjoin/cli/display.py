@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from streamjoin.budget import Budget
+from streamjoin.cli.left_out import budget_cells, budget_columns, budget_rows
 from streamjoin.cli.totals import Totals
 
 if TYPE_CHECKING:
@@ -30,10 +32,15 @@ SHOWN_BATCHES = 10
 
 
 class Display:
-    """Shows each batch as it ends; use it as a context manager around the run."""
+    """Shows each batch as it ends; use it as a context manager around the run.
 
-    def __init__(self, console: Console) -> None:
+    With a budget it also shows what was left out.
+    """
+
+    def __init__(self, console: Console, budget: Budget | None = None) -> None:
         self.console = console
+        self.budget = budget
+        self.columns = (*COLUMNS, *budget_columns(budget))
         self.totals = Totals()
         self.began = time.monotonic()
         self.recent: deque[tuple[str, ...]] = deque(maxlen=SHOWN_BATCHES)
@@ -65,10 +72,11 @@ class Display:
             f"{self.totals.state_rows:,} rows, {size(self.totals.state_bytes)}",
             f"{batch.late:,}",
             f"{batch.seconds:.2f} s",
+            *budget_cells(self.budget, batch.counters, self.totals.counters),
         )
         self.recent.append(cells)
         if not self.console.is_terminal:
-            self.console.print(plain_line(cells), soft_wrap=True)
+            self.console.print(plain_line(cells, self.columns), soft_wrap=True)
 
     def _table(self) -> Table:
         totals = self.totals
@@ -84,8 +92,9 @@ class Display:
             "",
             f"{totals.late:,}",
             f"{totals.mean_batch_seconds:.2f} s",
+            *budget_cells(self.budget, totals.counters, totals.counters),
         )
-        for name, footer in zip(COLUMNS, footers, strict=True):
+        for name, footer in zip(self.columns, footers, strict=True):
             table.add_column(name, footer, justify="right", no_wrap=True)
         for cells in self.recent:
             table.add_row(*cells)
@@ -93,9 +102,14 @@ class Display:
 
 
 def summary(
-    totals: Totals, results: str | None, checkpoint: str | None, late_rows: str | None = None
+    totals: Totals,
+    results: str | None,
+    checkpoint: str | None,
+    late_rows: str | None = None,
+    *,
+    budget: Budget | None = None,
 ) -> Table:
-    """Make the closing table of a run; the last three say where things are."""
+    """Make the closing table of a run; three arguments say where things are."""
     table = Table(title="Summary", title_justify="left", show_header=False)
     seconds = max(totals.seconds, 0.001)
     rows = [
@@ -105,6 +119,7 @@ def summary(
         *([("rows without a partner", f"{totals.alone:,} of them")] if totals.alone else []),
         ("late rows", late(totals, late_rows)),
         ("rows with a null key or time", f"{totals.null:,}"),
+        *budget_rows(budget, totals.counters),
         ("state at the end", f"{totals.state_rows:,} rows, {size(totals.state_bytes)}"),
         ("largest state", size(totals.peak_state_bytes)),
         (
@@ -123,7 +138,7 @@ def summary(
     return table
 
 
-def plain_line(cells: Sequence[str]) -> str:
+def plain_line(cells: Sequence[str], columns: Sequence[str] = COLUMNS) -> str:
     """Write a batch in one line.
 
     Examples
@@ -131,7 +146,7 @@ def plain_line(cells: Sequence[str]) -> str:
     >>> plain_line(("0:04", "1", "80", "40", "7", "4", "90 rows, 2 KB", "0", "0.31 s"))
     'elapsed 0:04 | batch 1 | rows in 80 | in/s 40 | rows out 7 | out/s 4 | ... | batch time 0.31 s'
     """
-    return " | ".join(f"{name} {cell}" for name, cell in zip(COLUMNS, cells, strict=True))
+    return " | ".join(f"{name} {cell}" for name, cell in zip(columns, cells, strict=True))
 
 
 def rows_out(n: int, alone: int) -> str:

@@ -48,10 +48,11 @@ def _join(settings: PipelineFile, checkpoint: str) -> dict[str, Any]:
     join = settings.join
     window = join.window
     return {
-        **join.model_dump(exclude={"left", "right", "window", "late_rows", "hot_keys"}),
+        **join.model_dump(exclude={"left", "right", "window", "late_rows", "hot_keys", "budget"}),
         "window": tuple(map(_window, window)) if isinstance(window, tuple) else _window(window),
         "late_rows": resolve(settings.file, join.late_rows),
         "hot_keys": f"{checkpoint}_hot_keys" if join.hot_keys else False,
+        "budget": None if join.budget is None else join.budget.made(),
     }
 
 

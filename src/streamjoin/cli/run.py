@@ -52,12 +52,17 @@ def headline(names: tuple[str, str], join: JoinSection) -> str:
     >>> join = JoinSection(on="k", how="left", time="t", window=("10 s", {"rows": 5}))
     >>> headline(("calls", "trades"), join)
     'Left join of calls with trades on k within 10 s / 5 rows'
+    >>> join = JoinSection(on="k", time="t", window="10 s", budget={"rate": 1000})
+    >>> headline(("calls", "trades"), join)
+    'Inner join of calls with trades on k within 10 s, on a budget of 1,000 tuples/s'
     """
     windows = join.window if isinstance(join.window, tuple) else (join.window,)
     within = " / ".join(w if isinstance(w, str) else f"{w.rows} rows" for w in windows)
     on = "" if join.on is None else f" on {join.on}"
     where = "" if join.where is None else f" where {join.where}"
-    return f"{join.how.capitalize()} join of {names[0]} with {names[1]}{on}{where} within {within}"
+    budget = "" if join.budget is None else f", on a budget of {join.budget.made().describe()}"
+    what = f"{join.how.capitalize()} join of {names[0]} with {names[1]}"
+    return f"{what}{on}{where} within {within}{budget}"
 
 
 def _run(
@@ -68,7 +73,8 @@ def _run(
 
     duration = settings.run.duration
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
-    with _signals() as stopped, Display(console) as display:
+    budget = pipeline.join["budget"]
+    with _signals() as stopped, Display(console, budget) as display:
         try:
             query = pipeline.start(spark)
             follow(query, display.add, lambda: bool(stopped), seconds)
@@ -78,7 +84,8 @@ def _run(
             raise EngineError(root_cause(error)) from error
     kept = pipeline.checkpoint if settings.sink.path or settings.run.checkpoint else None
     places = pipeline.sink.path, kept, pipeline.join["late_rows"]
-    console.print(summary(display.totals, *(place and _near(place) for place in places)))
+    near = (place and _near(place) for place in places)
+    console.print(summary(display.totals, *near, budget=budget))
 
 
 @contextmanager

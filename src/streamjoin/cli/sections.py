@@ -5,11 +5,22 @@ The description of a field is what a wrong value is answered with.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from streamjoin.cli.problems import MISSING_HERE
+from streamjoin.budget import Budget
+from streamjoin.cli.problems import MISSING_HERE, OWN_WORDS
 from streamjoin.durations import parse_duration
+from streamjoin.errors import ConfigError
+from streamjoin.windows import Rows
 
 FILE_FORMATS = ("parquet", "json", "csv")
 AVAILABLE_NOW = "available-now"
@@ -44,9 +55,17 @@ def _check_positive(text: str) -> str:
     return text
 
 
+def _check_size(text: str) -> str:
+    Budget(memory=text)
+    return text
+
+
 Duration = Annotated[str, AfterValidator(_check_duration)]
 PositiveDuration = Annotated[str, AfterValidator(_check_positive)]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1, strict=True)]
+Size = Annotated[str, AfterValidator(_check_size)]
+Algorithm = Literal["auto", "hash", "nested", "batch"]
 Options = dict[str, str | bool | int | float]
 
 PATH: Any = Field(None, description="a folder", validate_default=True)
@@ -111,6 +130,36 @@ class RowsWindow(Section):
 Window = Duration | RowsWindow
 
 
+class BudgetSection(Section):
+    """``budget = { cpu = 0.25, memory = "64 MB" }``: what the join may use."""
+
+    cpu: Share | PositiveDuration | None = Field(
+        None,
+        description="a share of the cores above 0 and up to 1, or CPU time for each batch such as "
+        '"200 ms"',
+    )
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = Field(
+        None, description="a positive number of rows per second"
+    )
+    memory: Size | RowsWindow | None = Field(
+        None, description='a size such as "64 MB", or a number of rows { rows = 100000 }'
+    )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> "BudgetSection":
+        try:
+            self.made()
+        except ConfigError as error:
+            words = str(error).removeprefix("budget: ")
+            raise PydanticCustomError(OWN_WORDS, "{words}", {"words": words}) from None
+        return self
+
+    def made(self) -> Budget:
+        """The budget as the library has it."""
+        memory = Rows(self.memory.rows) if isinstance(self.memory, RowsWindow) else self.memory
+        return Budget(cpu=self.cpu, rate=self.rate, memory=memory)
+
+
 class JoinSection(Section):
     """``[join]``: the arguments of `streamjoin.join`."""
 
@@ -149,6 +198,24 @@ class JoinSection(Section):
     rates: tuple[PositiveNumber, PositiveNumber] | None = Field(
         None, description="a pair of positive numbers such as [10, 1]; or absent"
     )
+    budget: BudgetSection | None = Field(
+        None,
+        description='a table such as { cpu = 0.25, memory = "64 MB" } or { rate = 9 }; or absent',
+    )
+    shed: Literal["drop"] = Field("drop", description="drop")
+    split: Literal[
+        "best", "equal", "rate", "inverse-rate", "window", "inverse-window", "slower", "faster",
+        "left/left", "left/right", "right/left", "right/right",
+    ] = Field(
+        "best",
+        description="best, equal; of cpu or rate also rate, inverse-rate, window, inverse-window; "
+        "of memory slower, faster, rate, inverse-rate; of both left/left, left/right, right/left, "
+        "right/right",
+    )  # fmt: skip
+    algorithm: Algorithm | tuple[Algorithm, Algorithm] = Field(
+        "auto", description='auto, hash, nested, batch, or a pair such as ["hash", "auto"]'
+    )
+    invalidation: Literal["active", "lazy"] = Field("active", description="active, lazy")
     suffixes: tuple[str, str] = Field(
         ("_left", "_right"), description='a pair such as ["_left", "_right"]'
     )

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamjoin.metrics import JoinMetrics
+
 if TYPE_CHECKING:
     from streamjoin.spark.watch import BatchProgress
 
@@ -22,6 +24,7 @@ class Totals:
     state_rows: int = 0
     state_bytes: int = 0
     peak_state_bytes: int = 0
+    counters: JoinMetrics = field(default_factory=JoinMetrics)
     batch_seconds: list[float] = field(default_factory=list)
     first_started: float | None = None
     last_started: float = 0.0
@@ -34,6 +37,7 @@ class Totals:
         self.late += batch.late
         self.null += batch.null
         self.idle_late += batch.idle_late
+        self.counters += batch.counters
         if batch.state_rows is not None:
             self.state_rows = batch.state_rows
         if batch.state_bytes is not None:

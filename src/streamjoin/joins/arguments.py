@@ -15,7 +15,7 @@ from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.budgets import limits_of
+from streamjoin.joins.budgets import limits_of, refuse_without_budget
 from streamjoin.joins.columns import (
     SIDE_NAMES,
     kind_name,
@@ -133,7 +133,10 @@ def resolve(
         idle_us,
         *_methods(algorithm, invalidation, found is not None and found.band is not None),
     )
-    shedding = None if budget is None else limits_of(join, budget, shed, split)
+    if budget is None:
+        refuse_without_budget(shed, split)
+        return Resolved(join, found)
+    shedding = limits_of(join, budget, shed, split)
     return Resolved(replace(join, shedding=shedding), found)
 
 

@@ -11,6 +11,7 @@ from streamjoin.shedding.regulation import Shedding
 from streamjoin.windows import Rows
 
 SHEDS: Final = ("drop",)
+BEST: Final = "best"
 
 
 def limits_of(join: WindowJoin, budget: Budget, shed: str, split: str) -> Shedding:
@@ -32,6 +33,22 @@ def limits_of(join: WindowJoin, budget: Budget, shed: str, split: str) -> Sheddi
         memory=budget.memory_limit,
         memory_unit="rows" if isinstance(budget.memory, Rows) else "bytes",
     )
+
+
+def refuse_without_budget(shed: str, split: str) -> None:
+    """Refuse what only a budget can use: it would change nothing.
+
+    Examples
+    --------
+    >>> refuse_without_budget("drop", "equal")
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.ConfigError: split: got 'equal' without a budget; allowed: only with one
+    """
+    for argument, value, default in (("shed", shed, SHEDS[0]), ("split", split, BEST)):
+        if value != default:
+            msg = f"{argument}: got {value!r} without a budget; allowed: only with one"
+            raise ConfigError(msg)
 
 
 def over_shards(

@@ -153,8 +153,8 @@ def moving_window_join(
         bucket, in a hash table), which needs more memory.
     n_buckets
         |A| and |B|; by default one for each distinct key. If all keys of a stream are in
-        ``0..n-1`` the bucket of a key is ``key % n``, so n keys have a bucket each; other keys are
-        mixed first, and then some buckets have several keys and others none.
+        ``0..n-1`` each has the bucket of its number, as the paper's model has it; else keys are
+        mixed first (a multiplicative hash), and some buckets have several keys and others none.
     direction
         "left to right": left tuples probe the right window and are not kept, right tuples are only
         inserted. The paper's one-way join from A to B.

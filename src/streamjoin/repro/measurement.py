@@ -20,7 +20,7 @@ class Measurement:
     Examples
     --------
     >>> Measurement.of([4.0, 5.0, 6.0])
-    Measurement(mean=5.0, low=2.516..., high=7.483..., n=3)
+    Measurement(mean=5.0, low=2.515..., high=7.484..., n=3)
     >>> print(Measurement.of([4.9, 5.0, 5.1]), "and", Measurement.of([3.0]))
     5 (4.752 to 5.248) and 3
     """

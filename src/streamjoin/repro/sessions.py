@@ -58,6 +58,7 @@ class LazySpark:
             master="local[2]",
             conf={
                 "spark.sql.session.timeZone": "UTC",
+                "spark.sql.shuffle.partitions": "1",  # the streams are small: fewer tasks
                 "spark.local.dir": str(self._scratch),
                 "spark.sql.warehouse.dir": str(self._scratch / "warehouse"),
             },

@@ -11,8 +11,8 @@ _HEAD = """\
 
 Written by `streamjoin reproduce` (full sizes); do not edit. *Stated* is what the paper says,
 *model* what its formulas give, *measured* what ran here: a mean with its 95 % interval over seeds
-where data are random. Counts and model values decide wherever they can; a claim that seconds of the machine
-decide is marked *wall clock*.
+where data are random. Counts and model values decide wherever they can; a claim that seconds of
+the machine decide is marked *wall clock*.
 """
 _COLUMNS = ("Id", "Where", "Stated", "Model", "Measured", "Verdict", "Why")
 

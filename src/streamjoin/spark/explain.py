@@ -2,6 +2,7 @@
 
 Reading order: this module (what is asked and what comes back), `explain_conditions` (what a pair
 must fulfil), `explain_words` (time and shards), `explain_state` (about how much is remembered),
+`explain_budget` (what gives way to a budget), `explain_methods` (how matches are looked for),
 `explain_warnings` (what may go wrong).
 """
 
@@ -15,7 +16,9 @@ from pyspark.sql import DataFrame
 
 from streamjoin.errors import ConfigError
 from streamjoin.spark import explain_words as words
+from streamjoin.spark.explain_budget import BudgetExplanation, budget
 from streamjoin.spark.explain_conditions import Conjunct, conditions, index
+from streamjoin.spark.explain_methods import Methods, invalidation, methods
 from streamjoin.spark.explain_state import SideEstimate, estimate, totals
 from streamjoin.spark.explain_warnings import Advice, advice
 from streamjoin.spark.explain_words import Shards
@@ -53,6 +56,12 @@ class JoinExplanation:
         How the work is split.
     skew
         What becomes of a key with very many rows; None where the inputs are no streams.
+    budget
+        What the join may use and what gives way; None for an exact join.
+    algorithm
+        How the two windows are probed; None for as-of joins and tables, which have one way only.
+    invalidation
+        When rows that are too old go; None if in every batch.
     index
         How matches are found.
     columns
@@ -75,6 +84,9 @@ class JoinExplanation:
     idle: str | None
     shards: Shards
     skew: str | None
+    budget: BudgetExplanation | None
+    algorithm: Methods | None
+    invalidation: str | None
     index: str
     columns: tuple[str, ...]
     state: tuple[SideEstimate, ...]
@@ -93,9 +105,13 @@ class JoinExplanation:
         yield from _section("silent input", [self.idle])
         yield from _section("shards", [self.shards.text])
         yield from _section("skewed keys", [self.skew])
+        yield from _section("budget", self.budget.lines() if self.budget else [])
+        yield from _section("algorithm", self.algorithm.lines() if self.algorithm else [])
+        yield from _section("invalidation", [self.invalidation])
         yield from _section("index", [self.index])
         yield from _section("columns", [", ".join(self.columns)])
-        yield from _section("state, about", [s.text for s in self.state] + totals(self.state))
+        whole = totals(self.state, limited=self.budget is not None)
+        yield from _section("state, about", [s.text for s in self.state] + whole)
         for warning in self.warnings:
             yield from _wrapped("  ! ", " " * 4, warning.text)
 
@@ -146,6 +162,9 @@ def explain_frame(frame: DataFrame, rates: Rates = None) -> Explanation:
 
 def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplanation:
     join, live = plan.resolved.join, plan.streaming
+    sides = estimate(plan, rates)
+    limited = budget(plan, sides, rates)
+    planned = limited.planned if limited else None
     return JoinExplanation(
         name=plan.name,
         how=join.how,
@@ -159,10 +178,13 @@ def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplana
         idle=words.idle(join) if live else None,
         shards=words.shards(plan),
         skew=words.skew(plan) if live else None,
+        budget=limited,
+        algorithm=methods(plan, sides, rates, planned),
+        invalidation=invalidation(plan),
         index=index(plan.resolved),
         columns=tuple(column.name for column in join.output),
-        state=estimate(plan, rates) if live else (),
-        warnings=tuple(advice(plan)),
+        state=sides if live else (),
+        warnings=tuple(advice(plan, sides, planned)),
     )
 
 

@@ -74,8 +74,19 @@ def index(resolved: Resolved) -> str:
         also = f" {_keyed(join)} and" if join.left.key else ""
         return f"hash index{also} by buckets of about {join.band.width:g} {arrivals}"
     if join.left.key:
-        return f"hash index {_keyed(join)} {arrivals}"
+        return f"hash index {_keyed(join)} {arrivals}" if _is_batched(join) else _forced(join)
     return "none: every pair within the windows is looked at"
+
+
+def _is_batched(join: WindowJoin) -> bool:
+    """Whether the rows that arrive are, or may be, indexed to stream the others past them."""
+    return not {"auto", "batch"}.isdisjoint(join.algorithm)
+
+
+def _forced(join: WindowJoin) -> str:
+    if "hash" in join.algorithm:
+        return f"hash index {_keyed(join)} of basic windows; the rows that arrive probe it"
+    return "none: the keys of all rows within the windows are compared"
 
 
 def _keyed(join: WindowJoin) -> str:

@@ -69,14 +69,15 @@ def estimate(plan: JoinPlan, rates: tuple[float, float] | None) -> tuple[SideEst
     return tuple(_side(plan, side, rates) for side in SIDES)
 
 
-def totals(sides: Sequence[SideEstimate]) -> list[str]:
+def totals(sides: Sequence[SideEstimate], *, limited: bool = False) -> list[str]:
     """Both sides together, and what the estimate leaves out; nothing if there is none."""
     if not sides:
         return []
     total = format_bytes(sum(side.bytes for side in sides))
     guess = f"; text and the like as {GUESS_BYTES} B" if any(s.guessed for s in sides) else ""
     each = "" if sides[0].rate_given else " at 1,000 rows/s a side"
-    return [f"together {total}{each}, and more while one input is ahead of the other{guess}"]
+    ahead = "without the budget" if limited else "and more while one input is ahead of the other"
+    return [f"together {total}{each}, {ahead}{guess}"]
 
 
 def _side(plan: JoinPlan, side: Side, rates: tuple[float, float] | None) -> SideEstimate:

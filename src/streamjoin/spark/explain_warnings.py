@@ -1,10 +1,12 @@
 """What may go wrong with a join, before it does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from streamjoin.durations import format_duration
+from streamjoin.spark.explain_budget import BATCH_SECONDS, Planned
+from streamjoin.spark.explain_state import SideEstimate
 from streamjoin.spark.explain_words import NAMES
 from streamjoin.spark.plans import JoinPlan
 
@@ -19,12 +21,18 @@ class Advice:
     text: str
 
 
-def advice(plan: JoinPlan) -> Iterator[Advice]:
-    """All warnings of a join."""
+def advice(
+    plan: JoinPlan, sides: Sequence[SideEstimate], planned: Planned | None
+) -> Iterator[Advice]:
+    """All warnings of a join, from the estimate of its state and what its budget comes to."""
     yield from _about_pairs(plan)
     yield from _about_shards(plan)
     if plan.streaming:
         yield from _about_time(plan)
+    if plan.budget is not None:
+        yield from _about_cpu(plan)
+    if planned is not None:
+        yield from _about_memory(plan, sides, planned)
 
 
 def _about_pairs(plan: JoinPlan) -> Iterator[Advice]:
@@ -65,7 +73,8 @@ def _about_shards(plan: JoinPlan) -> Iterator[Advice]:
 
 def _about_time(plan: JoinPlan) -> Iterator[Advice]:
     join = plan.resolved.join
-    if join.idle_us is None:
+    bounded = plan.budget is not None and plan.budget.memory is not None
+    if join.idle_us is None and not bounded:
         waits = " and rows without a partner wait" if join.keeps(0) or join.keeps(1) else ""
         yield Advice(
             "unbounded_state",
@@ -87,4 +96,34 @@ def _about_time(plan: JoinPlan) -> Iterator[Advice]:
             "waits_for_watermark",
             "a window counts rows: a row is joined when the watermark has passed it, as only then "
             "its place is known",
+        )
+
+
+def _about_cpu(plan: JoinPlan) -> Iterator[Advice]:
+    """With CPU limited, a shard with a hot key drops more than the others."""
+    limited = plan.budget is not None and plan.budget.cpu is not None
+    if limited and plan.resolved.join.left.key and plan.routing.n_shards > 1:
+        yield Advice(
+            "hot_keys_stay",
+            "a key with very many rows is not spread over shards while there is a budget: its "
+            "shard has its part of the CPU and drops more rows than the others",
+        )
+
+
+def _about_memory(
+    plan: JoinPlan, sides: Sequence[SideEstimate], planned: Planned
+) -> Iterator[Advice]:
+    """Windows that hold less than a batch are of little use to the next one."""
+    shedding = plan.resolved.join.shedding
+    if shedding is None or planned.memory is None or planned.fits:
+        return
+    seconds = []
+    for side, memory, rate in zip(sides, planned.memory, planned.rates, strict=True):
+        size = 1.0 if shedding.memory_unit == "rows" else side.bytes_per_row
+        seconds.append(memory / (size * side.copies * rate))
+    if max(seconds) < BATCH_SECONDS:
+        yield Advice(
+            "little_memory",
+            f"the memory holds at most {max(seconds):.2g} s of a stream: rows of different batches "
+            "will hardly meet; give more of it",
         )

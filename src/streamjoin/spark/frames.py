@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, DataType, StringType, StructField, Stru
 
 from streamjoin._typing import SIDES
 from streamjoin.budget import Budget, refuse_too_much
+from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
@@ -169,10 +170,13 @@ def join(
     n_partitions = prepare(spark, streaming=left.isStreaming)
     n_shards = _shards(shards, spark, n_partitions)
     routing = _routing(settings, n_shards, _rates(rates))
+    calibration = load()
+    if calibration is not None:
+        settings = replace(settings, operations=calibration.operations)
     if settings.shedding is not None:
         limits = over_shards(settings.shedding, routing.n_shards, n_cores(spark), copies(routing))
         settings = replace(settings, shedding=limits)
-        resolved = replace(resolved, join=settings)
+    resolved = replace(resolved, join=settings)
     join_id = uuid.uuid4().hex
     labels = tuple(shard_labels(routing.n_shards))
     tasks = shards_of_tasks(labels, n_partitions)

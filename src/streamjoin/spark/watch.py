@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -38,6 +40,8 @@ class BatchProgress:
         Those of the late rows that only an idle time-out made late.
     state_rows, state_bytes
         What the join holds after the batch; None if the batch did not say.
+    counters
+        All that the join counted; zeros if the batch did not say.
     """
 
     batch: int
@@ -51,6 +55,7 @@ class BatchProgress:
     idle_late: int = 0
     state_rows: int | None = None
     state_bytes: int | None = None
+    counters: JoinMetrics = JoinMetrics()  # noqa: RUF009  # frozen
 
 
 def read_progress(document: dict[str, Any]) -> BatchProgress:
@@ -83,6 +88,7 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
         idle_late=_total(counters, "idle_late"),
         state_rows=counters.get("state_rows"),
         state_bytes=counters.get("state_bytes"),
+        counters=JoinMetrics(**{name: counters.get(name) or 0 for name in METRIC_NAMES}),
     )
 
 

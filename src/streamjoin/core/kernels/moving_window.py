@@ -113,11 +113,9 @@ def _time(w: Window, number: int) -> int:
 @njit
 def _bucket(w: Window, key: int) -> int:
     """Where the head of a key's bucket is."""
-    n = w[_BUCKETS]
-    if not w[_DENSE]:
-        bucket = ((mix(np.int64(key)) & LOW32) * n) >> 32
-    else:
-        bucket = np.int64(key) if 0 <= key < n else key % n
+    n, bucket = w[_BUCKETS], np.int64(key)
+    if not (w[_DENSE] and 0 <= key < n):  # any bucket will do for a key that cannot be stored
+        bucket = ((mix(bucket) & LOW32) * n) >> 32
     return int((_DATA + _NODE * (w[_MASK] + 1) + bucket) & _HALF)
 
 

@@ -1,8 +1,8 @@
 """Nested loops: every probing row compared with every row of a list, as fast as a scan can be.
 
-What is compared first are fingerprints, the upper half of each mixed key: eight fit a vector of 256 bits,
-and two different keys share one only once in four thousand million times. A block of them is
-compared without branches; only a block with a hit is looked at again, row by row.
+What is compared first are fingerprints, half of each mixed key: eight fit a vector of 256 bits, and
+two different keys share one only once in four thousand million times. A block of them is compared
+without branches; only a block with a hit is looked at again, row by row.
 """
 
 from typing import Final

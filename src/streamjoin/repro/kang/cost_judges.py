@@ -130,15 +130,12 @@ def _figure_4(numbers: AllNumbers) -> Judged:
 
 def _ratio(numbers: AllNumbers) -> Judged:
     found = numbers["ratio"]
-    shown = ", ".join(
-        f"{keys}: {ratio:.2f}"
-        for keys, ratio in zip(found["buckets"], found["ratios"], strict=True)
-    )
+    shown = ", ".join(f"|B| = {keys}: {ratio:.1f}" for keys, ratio in found["ratios"].items())
     return Judged(
         within(found["k"], 1.3, 0.1),
         model="|B|/(rho + 1): 1.299 for rho = 6.7, 1.25 for rho = 7",
-        measured=f"by crossover {found['k']:.2f} (by |B|: {shown}); directly {found['direct']:.2f}",
-        why=f"Wall clock: our ratio is {found['k']:.2f}.",
+        measured=f"by crossover {found['k']:.1f} ({shown}); directly {found['direct']:.1f}",
+        why=f"By the wall clock our ratio is {found['k']:.1f}.",
     )
 
 

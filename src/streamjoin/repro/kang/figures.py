@@ -52,7 +52,10 @@ def _figure_5(canvas: "Canvas", numbers: AllNumbers) -> None:
     paper.set(xlabel="buckets |B|", ylabel="crossover ratio")
     paper.set_title("paper's costs", fontsize=9.5)
     paper.legend()
-    ours.plot(ratio["buckets"], ratio["predicted"], color=COLOURS[0], label=f"k = {ratio['k']:.2g}")
+    k = f"Eq. 7, k = {ratio['k']:.2g}"
+    ours.plot(ratio["buckets"], ratio["predicted"], color=COLOURS[0], label=k)
+    linear = ratio["predicted_linear"]
+    ours.plot(ratio["buckets"], linear, "--", color=COLOURS[2], label="with fixed costs")
     ours.plot(ratio["buckets"], ratio["crossovers"], "o", color=COLOURS[1], label="our seconds")
     ours.set(xlabel="buckets |B|")
     ours.set_title("our costs (wall clock)", fontsize=9.5)
@@ -137,8 +140,8 @@ def _clock(axes: "Axes", found: Numbers) -> None:
 def _mark(axes: "Axes", rate: float, text: str) -> None:
     axes.axvline(rate, color=COLOURS[5], linestyle=":", linewidth=1)
     axes.annotate(
-        text, (rate, 0.97), xycoords=("data", "axes fraction"), xytext=(4, 0),
-        textcoords="offset points", va="top", fontsize=8.5,
+        text, (rate, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0),
+        textcoords="offset points", va="bottom", fontsize=8.5,
     )  # fmt: skip
 
 

@@ -44,9 +44,10 @@ def _peaks(numbers: AllNumbers) -> Judged:
         model=f"{model[0]:.0f} and {model[1]:.0f}, ratio {model[0] / model[1]:.3f}",
         measured=f"virtual time: {hnj} and {hhj}, ratio {ratio:.3f}",
         why=(
-            f"The ratio is {ratio:.2f} against {_STATED_RATIO:.2f}. It alone decides: the peaks are "
-            f"{hnj.mean / _STATED_PEAKS[0] - 1:+.0%} and {hhj.mean / _STATED_PEAKS[1] - 1:+.0%} "
-            "off the paper's, whose feeder was slower than its nominal rates (KAN-C12)."
+            f"The ratio is {ratio:.2f} against {_STATED_RATIO:.2f}; it alone decides. The peaks "
+            f"are {hnj.mean / _STATED_PEAKS[0] - 1:+.0%} and "
+            f"{hhj.mean / _STATED_PEAKS[1] - 1:+.0%} off the paper's, whose feeder was slower "
+            "than its nominal rates (KAN-C12)."
         ),
     )
 

@@ -27,8 +27,8 @@ class Setting:
     every
         Stream time of a batch in virtual time: rows of one batch meet whatever memory there is, so
         with limited memory batches have to be short against the windows.
-    spark_every
-        The same on Spark, where fewer batches have to do.
+    spark_every, spark_batches
+        The same on Spark, and how many batches are measured there.
     quick_seconds, seconds
         How long is measured.
     """
@@ -42,6 +42,7 @@ class Setting:
     warm: int
     every: int
     spark_every: int
+    spark_batches: int
     quick_seconds: int
     seconds: int
 
@@ -94,11 +95,12 @@ LIMITED_CPU: Final = Setting(
         "window": "T Prop",
         "inverse-window": "T Inverse",
     },
-    warm=200,
-    every=40,
-    spark_every=200,
-    quick_seconds=1000,
-    seconds=6000,
+    warm=600,
+    every=60,
+    spark_every=1800,
+    spark_batches=2,
+    quick_seconds=3600,  # few tuples are taken in: a shorter run is too noisy to judge
+    seconds=12000,
 )
 LIMITED_MEMORY: Final = Setting(
     rates=(10, 50),
@@ -116,6 +118,7 @@ LIMITED_MEMORY: Final = Setting(
     warm=120,
     every=1,
     spark_every=20,
+    spark_batches=2,
     quick_seconds=40,
     seconds=300,
 )
@@ -135,6 +138,7 @@ LIMITED_BOTH: Final = Setting(
     warm=110,
     every=1,
     spark_every=10,
+    spark_batches=5,
     quick_seconds=90,
     seconds=600,
 )

@@ -2,11 +2,13 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import streamjoin as sj
@@ -17,33 +19,42 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+WARM_BATCHES: Final = 2
+
 
 def spark_output(context: Context, setting: Setting) -> dict[str, float] | None:
     """Results a second of each split on Spark, windows full; None where there is no Spark."""
     spark = context.spark.session()
     if spark is None:
         return None
-    context.progress("all splits on Spark")
-    seconds = setting.quick_seconds
-    tables = setting.streams(setting.warm + seconds, context.seeds[0]).tables()
+    cuts = _cuts(setting)
+    tables = setting.streams(cuts[-1], context.seeds[0]).tables()
     with tempfile.TemporaryDirectory(prefix="sj-repro-") as work:
         for name, table in zip("ab", tables, strict=True):
-            _write(Path(work, name), table, setting.spark_every)
+            _write(Path(work, name), table, cuts)
+        context.progress("all splits on Spark")
+        # Together: a small query mostly waits for Spark's own steps.
         queries = {split: _start(spark, Path(work), setting, split) for split in setting.strategies}
-        found = {}
-        for split, query in queries.items():
+        for query in queries.values():
             query.awaitTermination()
-            found[split] = _pairs(query, setting.warm // setting.spark_every) / seconds
-    return found
+    seconds = cuts[-1] - setting.warm
+    return {split: _pairs(query) / seconds for split, query in queries.items()}
 
 
-def _write(folder: Path, table: pa.Table, every: int) -> None:
+def _cuts(setting: Setting) -> list[int]:
+    """Ends of the batches in seconds: the windows fill in the first two."""
+    measured = [setting.warm + n * setting.spark_every for n in range(setting.spark_batches + 1)]
+    return [setting.warm // WARM_BATCHES, *measured]
+
+
+def _write(folder: Path, table: pa.Table, cuts: Sequence[int]) -> None:
     """Write a file for each batch; Spark takes them in the order of their times."""
     folder.mkdir()
-    numbers = pc.divide(table["t"].cast(pa.int64()), every * 1_000_000)
-    for number in range(pc.max(numbers).as_py() + 1):
+    times = table["t"].cast(pa.int64()).to_numpy()
+    rows = np.searchsorted(times, np.array([0, *cuts]) * 1_000_000)
+    for number, (first, last) in enumerate(pairwise(rows.tolist())):
         file = folder / f"{number:05}.parquet"
-        pq.write_table(table.filter(pc.equal(numbers, number)), file)
+        pq.write_table(table.slice(first, last - first), file)
         os.utime(file, (number + 1, number + 1))
 
 
@@ -63,8 +74,8 @@ def _read(spark: "SparkSession", folder: Path) -> "DataFrame":
     return reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def _pairs(query: "StreamingQuery", n_warm: int) -> int:
-    """Pairs of the batches after the first ones, as the join counts them."""
+def _pairs(query: "StreamingQuery") -> int:
+    """Pairs of the batches in which the windows are full, as the join counts them."""
     batches: list[dict[str, Any]] = [p for p in query.recentProgress if p["numInputRows"]]
-    counters = [p["observedMetrics"]["streamjoin"] for p in batches[n_warm:]]
+    counters = [p["observedMetrics"]["streamjoin"] for p in batches[WARM_BATCHES:]]
     return sum(int(counter["pairs"]) for counter in counters)

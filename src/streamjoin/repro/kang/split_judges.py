@@ -47,8 +47,8 @@ def _strategies(found: Numbers, derived: Mapping[str, float], tolerance: float |
         measured=shown,
         why=" ".join(
             [
-                f"Virtual time, batches of {found['every']} s: {_order_words(ordered)}, means within "
-                f"{worst:.1%} of the model.",
+                f"Virtual time, batches of {found['every']} s: {_order_words(ordered)}, means "
+                f"within {worst:.1%} of the model.",
                 f"Spark, batches of {found['spark_every']} s: {_order_words(on_spark)}."
                 if spark is not None
                 else f"Judged without Spark: {found['no_spark']}.",

@@ -1,0 +1,72 @@
+"""Where a calibration is kept: one JSON file of this user, on this machine."""
+
+import json
+import logging
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from streamjoin.calibration.result import Calibration
+from streamjoin.errors import EngineError
+
+VERSION: Final = 1
+"""Of the file's form; a file of another version is not used."""
+
+_log = logging.getLogger(__name__)
+
+
+def stored_at() -> Path:
+    """The file: ``$STREAMJOIN_CALIBRATION``, or one in the user's cache folder.
+
+    Examples
+    --------
+    >>> from unittest.mock import patch
+    >>> with patch.dict("os.environ", STREAMJOIN_CALIBRATION="/somewhere/costs.json"):
+    ...     stored_at().as_posix()
+    '/somewhere/costs.json'
+    """
+    named = os.environ.get("STREAMJOIN_CALIBRATION")
+    if named:
+        return Path(named).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "streamjoin" / "calibration.json"
+
+
+def save(calibration: Calibration) -> Path:
+    """Store a calibration in place of the one before; a reader never sees half a file."""
+    path = stored_at()
+    text = json.dumps({"version": VERSION, **calibration.to_dict()}, indent=2)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".new")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        msg = (
+            f"the calibration cannot be stored at {path}: {error.strerror or error}; "
+            "let STREAMJOIN_CALIBRATION name a file that can be written"
+        )
+        raise EngineError(msg) from error
+    return path
+
+
+def load() -> Calibration | None:
+    """The stored calibration; None if there is none, or (with a warning) none that can be used."""
+    path = stored_at()
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values["version"] != VERSION:
+            _log.warning("%s: calibration of another version is not used; calibrate again", path)
+            return None
+        return Calibration.from_dict(values)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        _log.warning("%s: no usable calibration (%r); calibrate again", path, error)
+        return None

@@ -1,0 +1,88 @@
+"""Measure what operations cost on this machine, show it and store it."""
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from streamjoin.calibration import Calibration, measure, save
+
+_TASKS = (
+    ("probe", "a probe, besides the tuples that it touches"),
+    ("insert", "an insertion"),
+    ("invalidate", "a removal, besides the tuples that it touches"),
+)
+_OPERATIONS = (
+    ("compare", "one tuple compared in a scan"),
+    ("insert", "one tuple put into an index"),
+    ("probe", "one lookup in an index"),
+    ("touch", "one tuple with the key looked up"),
+    ("invalidate", "one tuple expired"),
+    ("window", "opening the index of a basic window"),
+)
+
+
+def calibrate_command(*, as_json: bool, quick: bool) -> None:
+    """Measure, store, show; results on stdout, progress on stderr."""
+    progress = Console(stderr=True, highlight=False)
+    found = measure(quick, lambda line: progress.print(line, markup=False))
+    path = save(found)
+    if as_json:
+        document = {**found.to_dict(), "ratio_by_crossover": found.ratio_by_crossover}
+        print(json.dumps({**document, "stored_at": str(path)}, indent=2))  # noqa: T201  # no folding
+        return
+    console = Console(highlight=False)
+    console.print(_tuple_costs(found))
+    console.print(_operations(found))
+    console.print(_crossovers(found))
+    for name, fit in (("tuple at a time", found.tuple_fit), ("micro-batch", found.batch_fit)):
+        console.print(
+            f"{name}: predicted against measured time in {fit.settings} settings: "
+            f"R-squared {fit.r_squared:.3f}, worst error {fit.worst:.0%}"
+        )
+    console.print(f"stored at {path}", markup=False, soft_wrap=True)
+
+
+def _tuple_costs(found: Calibration) -> Table:
+    table = _table("Tuple at a time, ns", "cost", "of", "direct", "by crossover")
+    table.add_row("C_n", "one tuple touched in a list", _number(found.nested.access), "")
+    table.add_row("C_h", "one tuple touched in a hash table", _number(found.hashed.access), "")
+    by_crossover = found.ratio_by_crossover
+    shown = "not seen" if by_crossover is None else _number(by_crossover)
+    if by_crossover is not None:
+        shown += f" ({by_crossover / found.access.ratio - 1:+.0%})"
+    table.add_row("C_h / C_n", "what the choice depends on", _number(found.access.ratio), shown)
+    for kind, costs in (("list", found.nested), ("hash table", found.hashed)):
+        for name, meaning in _TASKS:
+            table.add_row(f"{name}, {kind}", meaning, _number(getattr(costs, name)), "")
+    return table
+
+
+def _operations(found: Calibration) -> Table:
+    table = _table("Micro-batch, ns", "cost", "of", "direct")
+    for name, meaning in _OPERATIONS:
+        table.add_row(name, meaning, _number(getattr(found.operations, name)))
+    return table
+
+
+def _crossovers(found: Calibration) -> Table:
+    table = _table("Where two methods cost the same", "methods", "at", "predicted", "measured", "")
+    for each in found.crossovers:
+        unit = "keys" if each.methods == "hash|list" else "stored tuples"
+        error = "" if each.error is None else f"{each.error:+.0%}"
+        values = ("none" if v is None else _number(v) for v in (each.predicted, each.measured))
+        table.add_row(each.methods, f"{each.size:,} {unit}", *values, error)
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name in columns:
+        table.add_column(
+            name, justify="left" if name in ("cost", "of", "methods", "at") else "right"
+        )
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

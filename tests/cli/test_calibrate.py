@@ -1,0 +1,47 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamjoin.calibration import Calibration, load
+from streamjoin.cli.calibrate import calibrate_command
+from streamjoin.errors import EngineError
+from tests.test_calibration import FOUND
+
+
+@pytest.fixture(autouse=True)
+def fake_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(quick: bool, progress: Callable[[str], None]) -> Calibration:
+        progress(f"measuring, quick={quick}")
+        return FOUND
+
+    monkeypatch.setattr("streamjoin.cli.calibrate.measure", measure)
+    monkeypatch.setenv("STREAMJOIN_CALIBRATION", str(tmp_path / "costs.json"))
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def test_json_is_one_document_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calibrate_command(as_json=True, quick=True)
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert document["stored_at"] == str(tmp_path / "costs.json")
+    assert document["ratio_by_crossover"] == 33.0
+    assert printed.err == "measuring, quick=True\n"
+    assert load() == FOUND
+
+
+def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calibrate_command(as_json=False, quick=False)
+    out = capsys.readouterr().out
+    assert "33 (-1%)" in out  # C_h / C_n by crossover, against 33.3
+    assert "+25%" in out
+    assert "R-squared 0.970, worst error 20%" in out
+    assert f"stored at {tmp_path / 'costs.json'}" in out
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("STREAMJOIN_CALIBRATION", str(tmp_path / "file" / "costs.json"))
+    with pytest.raises(EngineError, match="cannot be stored"):
+        calibrate_command(as_json=True, quick=True)
