@@ -123,11 +123,9 @@ def test_an_index_can_be_written_down(
     index = HashIndex.build(keys, times)
     written = index.to_bytes()
     again = HashIndex.from_buffer(pa.py_buffer(written))
-    asked = [np.array([row[i] for row in probes], np.int64) for i in (0, 1)]
-    for one, two in zip(
-        index.probe(*asked, -(2**63), 2**63 - 1), again.probe(*asked, -(2**63), 2**63 - 1),
-        strict=True,
-    ):  # fmt: skip
+    asked, at = (np.array([row[i] for row in probes], np.int64) for i in (0, 1))
+    found = [each.probe(asked, at, -(2**62), 2**62) for each in (index, again)]
+    for one, two in zip(*found, strict=True):
         assert one.tolist() == two.tolist()
     assert again.to_bytes() == written
     with pytest.raises(ValueError, match="buffer"):

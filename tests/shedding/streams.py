@@ -19,7 +19,8 @@ def stream(
     """Rows ``k, t, id`` at random times between `start` and `seconds` later."""
     rng = np.random.default_rng([seed, int(start)])
     n = round(rate * seconds)
-    times = np.sort(rng.integers(start * SECOND, (start + seconds) * SECOND, n))
+    first, last = round(start * SECOND), round((start + seconds) * SECOND)
+    times = np.sort(rng.integers(first, last, n))
     drawn = draw_keys(rng.random(n), keys, skew)
     ids = np.arange(n) + round(start) * 1_000_000
     return pa.table({"k": drawn, "t": pa.array(times, pa.timestamp("us")), "id": ids})

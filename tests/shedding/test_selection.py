@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.stream import Stream
@@ -15,8 +16,8 @@ N = 2000
 
 
 def batch(
-    *, keyed: bool = True, order: "np.ndarray[tuple[int], np.dtype[np.int64]] | None" = None
-) -> Batch:  # noqa: E501
+    *, keyed: bool = True, order: NDArray[np.int64] | None = None
+) -> Batch:
     rows = stream(100, N / 100, keys=40, seed=3).combine_chunks()
     rows = rows if order is None else rows.take(order)
     settings = Stream(rows.schema, key=(0,) if keyed else (), time=1, window_us=5)

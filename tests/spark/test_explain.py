@@ -141,7 +141,10 @@ def test_a_budget_and_what_it_comes_to(ticks: DataFrame) -> None:
     assert warned == ["hot_keys_stay", "little_memory"]
 
 
-def test_methods_and_their_costs(ticks: DataFrame) -> None:
+def test_methods_and_their_costs(
+    ticks: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMJOIN_CALIBRATION", str(tmp_path / "none.json"))
     joined = sj.join(ticks, ticks, on="k", time="t", window=("1 minute", "1 s"), shards=2,
                      algorithm=("auto", "nested"), invalidation="lazy")  # fmt: skip
     undecided = sj.explain(joined).joins[0]
@@ -159,6 +162,7 @@ def test_methods_and_their_costs(ticks: DataFrame) -> None:
     operations = OperationCosts()
     compared = operations.compare * (250 * 75_000 + 1000) + operations.invalidate * 1000
     assert cost_us["nested"] == pytest.approx(2 * compared / 1000)
+    assert found.costs == "built-in"
     forced = explained(ticks, on="k", algorithm="hash")
     assert forced.index == "hash index by key of basic windows; the rows that arrive probe it"
     assert explained(ticks, on="k", how="asof").algorithm is None

@@ -9,6 +9,7 @@ BENCHES = {
     "window-join": "streamjoin.bench.window_join",
     "join-types": "streamjoin.bench.join_types",
     "window-growth": "streamjoin.bench.window_growth",
+    "budget": "streamjoin.bench.budget",
 }
 
 __all__ = ["BENCHES"]

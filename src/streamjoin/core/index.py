@@ -51,7 +51,7 @@ class HashIndex:
     @classmethod
     def build(cls, keys: Keys, times: Times) -> "HashIndex":
         """Index rows by key. O(n) if they are in order of time, else they are sorted first."""
-        _check(keys, times)
+        check_rows(keys, times)
         order = total_order(times)
         if order is not None:
             keys, times = keys[order], times[order]
@@ -60,9 +60,9 @@ class HashIndex:
         slots = np.zeros(1 << bits, np.int32)
         groups = np.empty(2 * (n + 1), np.int64)
         group_of, place_of = np.empty(n, np.int32), np.empty(n, np.int32)
-        n_groups = group_rows(_fixed(keys), bits, slots, groups, group_of, place_of)
+        n_groups = group_rows(fixed(keys), bits, slots, groups, group_of, place_of)
         rows, row_times = np.empty(n + WIDTH, np.int32), np.empty(n + WIDTH, np.int64)
-        order_rows(n_groups, groups, group_of, place_of, _fixed(times), rows, row_times)
+        order_rows(n_groups, groups, group_of, place_of, fixed(times), rows, row_times)
         if order is not None:
             rows[:n] = order[rows[:n]]
         earliest, latest = (int(times[0]), int(times[-1])) if n else (0, 0)
@@ -161,7 +161,7 @@ class HashIndex:
             return found
         rows, spans = np.empty(len(keys), np.int32), np.zeros(len(keys), np.int64)
         table = (self._known, self._bits, self._slots, self._groups, self._row_times)
-        find_runs(_fixed(keys), _fixed(times), 0, bounds, *table, WIDTH, rows, spans)
+        find_runs(fixed(keys), fixed(times), 0, bounds, *table, WIDTH, rows, spans)
         count = spans & 0xFFFFFFFF
         matched = count > 0
         begin = spans[matched] >> 32
@@ -170,7 +170,7 @@ class HashIndex:
         return found
 
     def _bounds(self, keys: Keys, times: Times, low: int, high: int) -> Bounds | None:
-        _check(keys, times)
+        check_rows(keys, times)
         for name, bound in (("low", low), ("high", high)):
             if not -(2**63) <= bound < 2**63:
                 msg = f"{name}: got {bound}; allowed: a 64-bit integer"
@@ -182,7 +182,7 @@ class HashIndex:
     ) -> Iterator[PairPositions]:
         if bounds is None:
             return
-        keys, times = _fixed(keys), _fixed(times)
+        keys, times = fixed(keys), fixed(times)
         runs = np.empty(n_runs, np.int32), np.empty(n_runs, np.int64)
         table = (self._known, self._bits, self._slots, self._groups, self._row_times)
         start = 0
@@ -197,7 +197,8 @@ class HashIndex:
                 left -= size
 
 
-def _check(keys: Keys, times: Times) -> None:
+def check_rows(keys: Keys, times: Times) -> None:
+    """Refuse keys and times that are not int64 arrays of one length, or too long."""
     for name, array in (("keys", keys), ("times", times)):
         if array.dtype != np.int64 or array.ndim != 1:
             msg = f"{name}: got {array.dtype} of {array.ndim} dimensions; allowed: int64 of one"
@@ -210,7 +211,7 @@ def _check(keys: Keys, times: Times) -> None:
         raise DataError(msg)
 
 
-def _fixed(array: NDArray[np.int64]) -> NDArray[np.int64]:
+def fixed(array: NDArray[np.int64]) -> NDArray[np.int64]:
     """A contiguous read-only view: kernels are compiled for one kind of array, as Arrow's are."""
     return _read_only(np.ascontiguousarray(array))
 

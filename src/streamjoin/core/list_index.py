@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin._typing import Keys, Positions, Times
-from streamjoin.core.index import PairPositions, _check, _fixed
+from streamjoin.core.index import PairPositions, check_rows, fixed
 from streamjoin.core.kernels.equi_probe import Bounds
 from streamjoin.core.kernels.scan import STRIDE, fingerprints, scan_pairs
 from streamjoin.core.order import total_order
@@ -41,14 +41,14 @@ class ListIndex:
     @classmethod
     def build(cls, keys: Keys, times: Times) -> "ListIndex":
         """Put rows in the order of time, if they are not, and take their keys' fingerprints."""
-        _check(keys, times)
+        check_rows(keys, times)
         rows = np.arange(len(keys), dtype=np.int32)
         order = total_order(times)
         if order is not None:
             keys, times, rows = keys[order], times[order], order.astype(np.int32)
         prints = np.zeros(-(-len(keys) // STRIDE) * STRIDE, np.int32)
-        fingerprints(_fixed(keys), prints)
-        return cls(prints, _fixed(keys), _fixed(times), rows)
+        fingerprints(fixed(keys), prints)
+        return cls(prints, fixed(keys), fixed(times), rows)
 
     def probe(self, keys: Keys, times: Times, low: int, high: int) -> PairPositions:
         """As `HashIndex.probe`: pairs with equal keys and ``low <= t_index - t_probe <= high``."""
@@ -62,7 +62,7 @@ class ListIndex:
         self, keys: Keys, times: Times, low: int, high: int, max_pairs: int
     ) -> Iterator[PairPositions]:
         """As `probe`, in pieces of 1 to `max_pairs` pairs; what comes after is not yet computed."""
-        _check(keys, times)
+        check_rows(keys, times)
         for name, bound in (("low", low), ("high", high)):
             if not -(2**63) <= bound < 2**63:
                 msg = f"{name}: got {bound}; allowed: a 64-bit integer"
@@ -80,7 +80,7 @@ class ListIndex:
         bounds = Bounds.of(low, high, earliest, latest)
         if bounds is None:
             return
-        keys, times = _fixed(keys), _fixed(times)
+        keys, times = fixed(keys), fixed(times)
         table = (self._prints, self._keys, self._times, self._rows)
         size = min(max_pairs, n * len(keys))
         row, at = 0, 0

@@ -20,6 +20,8 @@ from streamjoin.shedding.recall import N_GROUPS, Shares
 from streamjoin.shedding.regulation import Came, Shedding, SheddingState
 from streamjoin.shedding.selection import choose, groups
 
+LEAST_ROWS: Final = 1e-3
+"""Where less than that may be let in, nothing is: one row would stand for too many."""
 SAMPLE_PART: Final = 16
 """One part in so many of the memory is for the samples that tell what was missed."""
 
@@ -147,6 +149,8 @@ class Limits:
         n = len(arrival.batch)
         if let_in >= n:
             return Part(arrival.batch)
+        if let_in < LEAST_ROWS:
+            return Part(arrival.batch.slice(0, 0))
         chosen = choose(arrival.batch, side, self._known.whole(side, let_in))
         return Part(chosen, share=let_in / n)
 

@@ -103,8 +103,8 @@ class SheddingState:
         Of the two streams.
     rows, all_rows
         Rows that come to this shard in a batch and to all, as averages that forget.
-    cost_us
-        CPU time of a tuple that was let in; None before the first measurement.
+    cpu_us, handled
+        CPU time of a batch and tuples that were let in, as averages that forget.
     carried
         Fractions of rows that may still be let in.
     divided
@@ -119,7 +119,8 @@ class SheddingState:
     rates: Rates = field(default_factory=Rates)
     rows: float = 0.0
     all_rows: float = 0.0
-    cost_us: float | None = None
+    cpu_us: float = 0.0
+    handled: float = 0.0
     carried: list[float] = field(default_factory=lambda: [0.0, 0.0])
     divided: list[float] | None = None
     sample_shares: list[float] = field(default_factory=lambda: [1.0, 1.0])
@@ -174,11 +175,15 @@ class SheddingState:
         return self.rows / self.all_rows if self.all_rows else 1.0
 
     def charge(self, cpu_us: float, rows: int) -> None:
-        """Learn what a tuple costs, for the next batch."""
+        """Learn what tuples cost, for the next batch."""
         if rows:
-            cost = cpu_us / rows
-            before = cost if self.cost_us is None else self.cost_us
-            self.cost_us = (1 - WEIGHT) * before + WEIGHT * cost
+            self.cpu_us += WEIGHT * (cpu_us - self.cpu_us)
+            self.handled += WEIGHT * (rows - self.handled)
+
+    @property
+    def cost_us(self) -> float:
+        """CPU time of one tuple: a ratio of averages, so that a small batch weighs little."""
+        return self.cpu_us / self.handled if self.handled else FIRST_COST_US
 
     def whole(self, side: int, let_in: float) -> int:
         """Rows to let in, carrying the fraction."""
@@ -214,8 +219,7 @@ class SheddingState:
             cpu_us = shedding.cpu_us_per_second * seconds
         if cpu_us is None:
             return None
-        own = cpu_us / (FIRST_COST_US if self.cost_us is None else self.cost_us)
-        return own / max(self.part, LEAST_RATE)
+        return cpu_us / self.cost_us / max(self.part, LEAST_RATE)
 
 
 def _left_part(pair: Pair) -> float:

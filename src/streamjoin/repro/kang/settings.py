@@ -95,9 +95,9 @@ LIMITED_CPU: Final = Setting(
         "window": "T Prop",
         "inverse-window": "T Inverse",
     },
-    warm=600,
-    every=60,
-    spark_every=1800,
+    warm=100,
+    every=50,
+    spark_every=400,
     spark_batches=2,
     quick_seconds=3600,  # few tuples are taken in: a shorter run is too noisy to judge
     seconds=12000,

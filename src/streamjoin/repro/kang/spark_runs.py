@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,12 +34,10 @@ def spark_output(context: Context, setting: Setting) -> dict[str, float] | None:
         for name, table in zip("ab", tables, strict=True):
             _write(Path(work, name), table, cuts)
         context.progress("all splits on Spark")
-        # Together: a small query mostly waits for Spark's own steps.
-        queries = {split: _start(spark, Path(work), setting, split) for split in setting.strategies}
-        for query in queries.values():
-            query.awaitTermination()
+        query = _start(spark, Path(work), setting)
+        query.awaitTermination()
     seconds = cuts[-1] - setting.warm
-    return {split: _pairs(query) / seconds for split, query in queries.items()}
+    return {split: _pairs(query, split) / seconds for split in setting.strategies}
 
 
 def _cuts(setting: Setting) -> list[int]:
@@ -58,12 +57,21 @@ def _write(folder: Path, table: pa.Table, cuts: Sequence[int]) -> None:
         os.utime(file, (number + 1, number + 1))
 
 
-def _start(spark: "SparkSession", work: Path, setting: Setting, split: str) -> "StreamingQuery":
-    left, right = (_read(spark, work / name) for name in "ab")
-    joined = sj.join(left, right, shards=1, **setting.arguments(split))
+def _start(spark: "SparkSession", work: Path, setting: Setting) -> "StreamingQuery":
+    """All splits as one query: what Spark itself does for each batch is then done once."""
+    joined = [
+        sj.join(
+            *(_read(spark, work / name) for name in "ab"),
+            shards=1,
+            name=_counters(split),
+            **setting.arguments(split),
+        )
+        for split in setting.strategies
+    ]
     return (
-        joined.writeStream.format("noop")
-        .option("checkpointLocation", str(work / split.replace("/", "-")))
+        reduce(lambda one, two: one.union(two), joined)
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(work / "checkpoint"))
         .trigger(availableNow=True)
         .start()
     )
@@ -74,8 +82,13 @@ def _read(spark: "SparkSession", folder: Path) -> "DataFrame":
     return reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def _pairs(query: "StreamingQuery") -> int:
+def _pairs(query: "StreamingQuery", split: str) -> int:
     """Pairs of the batches in which the windows are full, as the join counts them."""
     batches: list[dict[str, Any]] = [p for p in query.recentProgress if p["numInputRows"]]
-    counters = [p["observedMetrics"]["streamjoin"] for p in batches[WARM_BATCHES:]]
+    counters = [p["observedMetrics"][_counters(split)] for p in batches[WARM_BATCHES:]]
     return sum(int(counter["pairs"]) for counter in counters)
+
+
+def _counters(split: str) -> str:
+    """Name of a split's counters."""
+    return "split_" + split.replace("/", "_").replace("-", "_")

@@ -34,27 +34,30 @@ def _strategies(found: Numbers, derived: Mapping[str, float], tolerance: float |
     names, model, spark = found["names"], found["model"], found["spark"]
     measured = {split: m.mean for split, m in found["measured"].items()}
     same = all(round(model[split], 2) == value for split, value in derived.items())
-    worst = max(abs(measured[split] / model[split] - 1) for split in model)
-    ordered = same_order(model, measured)
-    on_spark = spark is None or same_order(model, spark)
-    close = tolerance is None or worst <= tolerance
+    close = tolerance is None or _worst(model, measured) <= tolerance
+    ordered = same_order(model, measured) and (spark is None or same_order(model, spark))
     shown = "virtual time: " + _list(names, {s: str(m) for s, m in found["measured"].items()})
-    if spark is not None:
+    why = f"Virtual time, batches of {found['every']} s: {_compared(model, measured)}."
+    if spark is None:
+        why += f" Judged without Spark: {found['no_spark']}."
+    else:
         shown += "; Spark: " + _list(names, {split: f"{n:.3g}" for split, n in spark.items()})
+        why += f" Spark, batches of {found['spark_every']} s: {_compared(model, spark)}."
     return Judged(
-        same and ordered and close and on_spark,
+        same and close and ordered,
         model=_list(names, {split: f"{value:.4g}" for split, value in model.items()}),
         measured=shown,
-        why=" ".join(
-            [
-                f"Virtual time, batches of {found['every']} s: {_order_words(ordered)}, means "
-                f"within {worst:.1%} of the model.",
-                f"Spark, batches of {found['spark_every']} s: {_order_words(on_spark)}."
-                if spark is not None
-                else f"Judged without Spark: {found['no_spark']}.",
-            ]
-        ),
+        why=why,
     )
+
+
+def _worst(model: Mapping[str, float], found: Mapping[str, float]) -> float:
+    return max(abs(found[split] / model[split] - 1) for split in model)
+
+
+def _compared(model: Mapping[str, float], found: Mapping[str, float]) -> str:
+    order = "the model's order" if same_order(model, found) else "another order than the model's"
+    return f"{order}, values at most {_worst(model, found):.0%} off"
 
 
 def same_order(model: Mapping[str, float], found: Mapping[str, float]) -> bool:
@@ -169,10 +172,6 @@ def _proper_split(numbers: AllNumbers) -> Judged:
         ),
         why=f"With Max A the operator inserts {insert} and invalidates {invalidate} tuples of B.",
     )
-
-
-def _order_words(holds: bool) -> str:
-    return "the model's order" if holds else "another order than the model's"
 
 
 def _list(names: Mapping[str, str], values: Mapping[str, str]) -> str:

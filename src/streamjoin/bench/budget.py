@@ -1,0 +1,185 @@
+"""Too little CPU: results per CPU second of three ways to divide it between two streams.
+
+One stream brings four times as many rows as the other, joined within 10 seconds. The exact join
+runs first and its CPU time is measured. Then the join gets a quarter of that, divided equally, by
+the streams' rates and by their inverse (KAN-A18, A19; KAN-C14). All runs are in one process with
+one Spark, one after the other over the same files; `python -m streamjoin.bench.budget` with a JSON
+`Plan` on standard input is that process.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from streamjoin.bench.recorded import SECONDS_PER_FILE, record
+from streamjoin.bench.systems import _SETTINGS
+from streamjoin.budget import Budget
+from streamjoin.errors import EngineError
+from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.spark.frames import join
+from streamjoin.spark.session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXACT: Final = "exact"
+SPLITS: Final = ("equal", "rate", "inverse-rate")
+SHARE: Final = 0.25
+"""Of the CPU time that the exact join takes."""
+CORES: Final = 2
+WINDOW: Final = "50 seconds"
+KEYS: Final = 2_000_000
+_SCHEMA: Final = "ts timestamp, k long, v double"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: the folders of the two streams, and how many batches warm a run up."""
+
+    left: str
+    right: str
+    cold: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows a second of both streams; batches that warm a run up, and those that are counted."""
+
+    rates: tuple[int, int]
+    cold: int
+    warm: int
+
+
+FULL: Final = Size((64_000, 16_000), cold=8, warm=8)
+SMALL: Final = Size((32_000, 8_000), cold=2, warm=2)
+
+
+def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
+    """Run the exact join and the three splits; `quick` with a quarter of the rows, and shortly."""
+    size = SMALL if quick else FULL
+    with tempfile.TemporaryDirectory(prefix="sj-data-") as work:
+        for name, rate in zip("lr", size.rates, strict=True):
+            record(Path(work) / name, size.cold + size.warm, KEYS, rate=rate)
+        plan = Plan(str(Path(work) / "l" / "a"), str(Path(work) / "r" / "b"), size.cold)
+        found = {name: JoinMetrics(**counts) for name, counts in _in_process(plan).items()}
+    rows = [_row(name, counts, found[EXACT], size.warm) for name, counts in found.items()]
+    for row in rows:
+        report(
+            f"{row['split']:13} {row['results_per_cpu_s']:>10,.0f} results per CPU second, "
+            f"{row['cpu_used/allowed']:.2f} of the CPU allowed, recall {row['true_recall']:.3f}"
+        )
+    yields = {row["split"]: row["results_per_cpu_s"] for row in rows}
+    ratios = {
+        "equal/proportional": yields["equal"] / yields["rate"],
+        "equal/inverse": yields["equal"] / yields["inverse-rate"],
+    }
+    return {"bench": "budget", "rows": rows, "ratios": ratios}
+
+
+def _row(split: str, counts: JoinMetrics, exact: JoinMetrics, warm: int) -> dict[str, Any]:
+    seconds = warm * SECONDS_PER_FILE
+    allowed_us = exact.cpu_us * (1 if split == EXACT else SHARE)
+    return {
+        "split": split,
+        "results_per_cpu_s": 1e6 * counts.pairs / counts.cpu_us,
+        "results": counts.pairs,
+        "left_per_s": (counts.rows_left - counts.dropped_left) / seconds,
+        "right_per_s": (counts.rows_right - counts.dropped_right) / seconds,
+        "recall": counts.recall,
+        "recall_error": counts.recall_error,
+        "true_recall": counts.pairs / exact.pairs,
+        "cpu_s": counts.cpu_us / 1e6,
+        "cpu_used/allowed": counts.cpu_us / allowed_us,
+        "warm_batches": warm,
+    }
+
+
+def _in_process(plan: Plan) -> dict[str, dict[str, int]]:
+    """Counters of each run's warm batches, from a new process of which nothing stays."""
+    command = [sys.executable, "-m", "streamjoin.bench.budget"]
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=complained,
+            text=True,
+            start_new_session=True,
+        )
+        process.communicate(json.dumps(asdict(plan)))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        said.seek(0)
+        complained.seek(0)
+        if process.returncode != 0:
+            lines = complained.read().strip().splitlines() or ["no message"]
+            msg = f"bench: budget failed: {lines[-1]}"
+            raise EngineError(msg)
+        found: dict[str, dict[str, int]] = json.loads(said.read().splitlines()[-1])
+        return found
+
+
+def _execute(plan: Plan, work: Path) -> dict[str, JoinMetrics]:
+    conf = {**_SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
+    spark = start_session("budget", master=f"local[{CORES}]", conf=conf, log=work / "log")
+    found = {EXACT: _joined(spark, plan, work / EXACT)}
+    warm = found[EXACT].rows_left // _rows_of_a_batch(plan.left)
+    needed = found[EXACT].cpu_us / (warm * SECONDS_PER_FILE * CORES * 1e6)
+    for split in SPLITS:
+        limits = {"budget": Budget(cpu=SHARE * needed), "split": split}
+        found[split] = _joined(spark, plan, work / split, **limits)
+    return found
+
+
+def _joined(spark: "SparkSession", plan: Plan, checkpoint: Path, **limits: Any) -> JoinMetrics:
+    """Run a join over all files and add up what its warm batches count."""
+    left, right = (
+        spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(folder)
+        for folder in (plan.left, plan.right)
+    )
+    joined = join(
+        left, right, on="k", time="ts", window=WINDOW, lateness="1 second", hot_keys=False, **limits
+    )
+    query = (
+        joined.writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    total = JoinMetrics()
+    for progress in [p for p in query.recentProgress if p["numInputRows"]][plan.cold :]:
+        seen = progress["observedMetrics"]["streamjoin"].asDict()
+        total += JoinMetrics(**{name: seen[name] for name in METRIC_NAMES})
+    return total
+
+
+def _rows_of_a_batch(folder: str) -> int:
+    import pyarrow.parquet as pq
+
+    first = min(Path(folder).iterdir())
+    return int(pq.read_metadata(first).num_rows)
+
+
+def _main() -> None:
+    plan = Plan(**json.loads(sys.stdin.read()))
+    work = Path(tempfile.mkdtemp(prefix="sj-bench-"))
+    try:
+        found = _execute(plan, work)
+        sys.stdout.write(json.dumps({name: asdict(counts) for name, counts in found.items()}))
+        sys.stdout.write("\n")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    _main()

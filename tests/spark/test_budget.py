@@ -1,0 +1,177 @@
+"""Budgets and methods on real Spark streams."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import streamjoin as sj
+from streamjoin.errors import ConfigError
+from streamjoin.local import LocalJoin
+from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
+
+JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": "6 s", "lateness": "1 s"}
+Ids = Counter[tuple[int, int]]
+MEMORY = 120
+BOTH = sj.Budget(rate=100, memory=sj.rows(MEMORY))
+
+
+def rows(side: int, batch: int, rate: int, n_keys: int) -> pa.Table:
+    """Two seconds of a stream, in some disorder."""
+    rng = np.random.default_rng([side, batch])
+    n = 2 * rate
+    times = np.sort(rng.integers(2_000_000 * batch, 2_000_000 * (batch + 1), n))
+    times = np.maximum(0, times - rng.integers(0, 300_000, n))
+    columns = {"k": rng.integers(0, n_keys, n), "id": np.arange(n) + 10_000_000 * side + n * batch}
+    return pa.table({**columns, "t": pa.array(times, pa.timestamp("us", "UTC"))})
+
+
+def write(folder: Path, batches: Sequence[int], rates: tuple[int, int], n_keys: int = 60) -> None:
+    for side, name in enumerate("lr"):
+        tables = [rows(side, batch, rates[side], n_keys) for batch in batches]
+        write_batches(folder / name, tables, first=batches[0])
+
+
+def joined(spark: SparkSession, folder: Path, **said: Any) -> DataFrame:
+    left, right = (read_stream(spark, folder / name) for name in "lr")
+    return sj.join(left, right, **JOIN, shards=2, hot_keys=False, **said)
+
+
+def ids(spark: SparkSession, output: Path) -> Ids:
+    return Counter((row["id_left"], row["id_right"]) for row in read_back(spark, output))
+
+
+def exact(folder: Path) -> Ids:
+    import pyarrow.parquet as pq
+
+    sides = [sorted((folder / name).iterdir()) for name in "lr"]
+    schema = pq.read_schema(sides[0][0])
+    join, found = LocalJoin(schema, schema, **JOIN), Counter[tuple[int, int]]()
+    for left, right in zip(*sides, strict=True):
+        result = join.push(pq.read_table(left), pq.read_table(right))
+        found.update(zip(*(result[f"id_{s}"].to_pylist() for s in ("left", "right")), strict=True))
+    return found
+
+
+def counters(query: StreamingQuery) -> list[dict[str, int]]:
+    seen = [progress["observedMetrics"].get("streamjoin") for progress in query.recentProgress]
+    return [row.asDict() for row in seen if row and row["rows_left"] is not None]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("budget")
+    write(folder, range(6), (120, 60))
+    return folder
+
+
+def test_rate_and_memory_over_two_shards(
+    spark: SparkSession, recorded: Path, tmp_path: Path
+) -> None:
+    query = drain(joined(spark, recorded, budget=BOTH), tmp_path / "ck", tmp_path / "out")
+    found, whole = ids(spark, tmp_path / "out"), exact(recorded)
+    assert 0 < found.total() < whole.total()
+    assert found <= whole
+    seen, total = counters(query), observed(query)
+    assert len(seen) == 6
+    assert all(counts["state_rows"] <= MEMORY for counts in seen)
+    assert total["pairs"] == found.total()
+    let_in = 0
+    for name in ("left", "right"):
+        gone = sum(total[f"{cause}_{name}"] for cause in ("dropped", "late", "null"))
+        assert total[f"dropped_{name}"] > 0
+        let_in += total[f"rows_{name}"] - gone
+    assert (total["rows_left"], total["rows_right"]) == (1440, 720)
+    assert 0.8 * 100 * 12 < let_in <= 100 * 12 + 2 * 2  # a fraction of a row a side and shard
+    assert total["cut_left"] + total["cut_right"] > 0
+    estimate = total["pairs"] / (total["pairs"] + total["missed"])
+    assert estimate == pytest.approx(found.total() / whole.total(), abs=0.05)
+
+
+def test_bytes_keep_within_the_budget(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
+    budget = sj.Budget(memory="24 kB")
+    query = drain(joined(spark, recorded, budget=budget), tmp_path / "ck", tmp_path / "out")
+    assert ids(spark, tmp_path / "out") <= exact(recorded)
+    seen = counters(query)
+    assert all(0 < counts["state_bytes"] <= 24_000 for counts in seen)
+    assert sum(counts["cut_left"] + counts["cut_right"] for counts in seen) > 0
+
+
+def test_a_restart_in_the_middle_changes_nothing(
+    spark: SparkSession, recorded: Path, tmp_path: Path
+) -> None:
+    whole = drain(joined(spark, recorded, budget=BOTH), tmp_path / "ck1", tmp_path / "out1")
+    totals = Counter[str]()
+    for batches in (range(3), range(3, 6)):
+        write(tmp_path, batches, (120, 60))
+        query = drain(joined(spark, tmp_path, budget=BOTH), tmp_path / "ck2", tmp_path / "out2")
+        totals.update({k: v for k, v in observed(query).items() if not k.startswith("state")})
+    assert ids(spark, tmp_path / "out1") == ids(spark, tmp_path / "out2")
+    expected = {k: v for k, v in observed(whole).items() if not k.startswith("state")}
+    assert totals == Counter(expected)
+
+
+@pytest.mark.parametrize("algorithm", ["hash", "nested", "batch"])
+def test_forced_methods(
+    spark: SparkSession, recorded: Path, tmp_path: Path, algorithm: str
+) -> None:
+    result = joined(spark, recorded, algorithm=algorithm, invalidation="lazy")
+    query = drain(result, tmp_path / "ck", tmp_path / "out")
+    assert ids(spark, tmp_path / "out") == exact(recorded)
+    total = observed(query)
+    assert total[f"by_{algorithm}"] == sum(total[f"by_{m}"] for m in ("batch", "hash", "nested"))
+
+
+def test_a_memory_budget_with_a_short_window_and_todays_times(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Names of stored pieces must stay within 64 bits: slices of a microsecond since 1970."""
+    start = 1_700_000_000_000_000
+    for name in "lr":
+        times = pa.array([start + i for i in range(40)], pa.timestamp("us", "UTC"))
+        write_batches(tmp_path / name, [pa.table({"k": [1] * 40, "id": range(40), "t": times})])
+    left, right = (read_stream(spark, tmp_path / name) for name in "lr")
+    result = sj.join(
+        left, right, on="k", time="t", window="4 us", budget=sj.Budget(memory=sj.rows(50))
+    )
+    query = drain(result, tmp_path / "ck", tmp_path / "out")
+    assert observed(query)["pairs"] == 40 * 9 - 2 * (1 + 2 + 3 + 4)
+
+
+def test_cpu_comes_down_to_the_budget(spark: SparkSession, tmp_path: Path) -> None:
+    """Of both shards together; the band is wide, for other programs run meanwhile."""
+    write(tmp_path, range(8), (60_000, 60_000), n_keys=2_000)
+    budget = sj.Budget(cpu="120 ms")
+    query = drain(joined(spark, tmp_path, budget=budget), tmp_path / "ck", tmp_path / "out")
+    seen = counters(query)
+    assert all(counts["dropped_left"] > 0 and counts["dropped_right"] > 0 for counts in seen)
+    used = [counts["cpu_us"] for counts in seen]
+    assert np.median(used[4:]) < 2.5 * 120_000
+    assert sum(counts["pairs"] for counts in seen) == len(read_back(spark, tmp_path / "out"))
+
+
+def test_budgets_of_tables_are_refused(spark: SparkSession, recorded: Path) -> None:
+    left, right = (spark.read.parquet(str(recorded / name)) for name in "lr")
+    with pytest.raises(ConfigError) as refused:
+        sj.join(left, right, **JOIN, budget=BOTH)
+    assert str(refused.value) == (
+        "budget: got one for batch DataFrames; allowed: with streams (their time is budgeted)"
+    )
+
+
+@pytest.mark.parametrize(("said", "sentence"), [
+    ({"budget": BOTH, "how": "left"}, "budget: got 100 tuples/s and 120 remembered rows with how"),
+    ({"budget": sj.Budget(memory="900 TB")}, "budget: got memory='900 TB'; allowed: at most what "),
+    ({"split": "equal"}, "split: got 'equal' without a budget; allowed: only with one"),
+    ({"algorithm": "merge"}, "algorithm: got 'merge'; allowed: auto, hash, nested, batch"),
+])  # fmt: skip
+def test_refusals(spark: SparkSession, recorded: Path, said: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        joined(spark, recorded, **said)
+    assert str(refused.value).startswith(sentence)
