@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 class Fit:
     """How well predicted times agree with measured ones.
 
-    `r_squared` is the share of the variance that is explained, `worst` the largest relative error.
+    `r_squared` is the share of the variance that is explained (of times, or of their logarithms if
+    they differ by orders of magnitude), `worst` the largest relative error.
     """
 
     r_squared: float
@@ -21,7 +22,9 @@ class Fit:
     settings: int
 
     @classmethod
-    def of(cls, predicted: Sequence[float], measured: Sequence[float]) -> "Fit":
+    def of(
+        cls, predicted: Sequence[float], measured: Sequence[float], *, logs: bool = False
+    ) -> "Fit":
         """Compare.
 
         Examples
@@ -30,9 +33,12 @@ class Fit:
         Fit(r_squared=0.7857142857142857, worst=0.25, settings=3)
         """
         wanted, found = np.array(measured), np.array(predicted)
+        worst = float(np.max(np.abs(found / wanted - 1)))
+        if logs:
+            wanted, found = np.log(wanted), np.log(found)
         spread = float(np.sum((wanted - wanted.mean()) ** 2))
         missed = float(np.sum((wanted - found) ** 2))
-        return cls(1 - missed / spread, float(np.max(np.abs(found / wanted - 1))), len(wanted))
+        return cls(1 - missed / spread, worst, len(wanted))
 
 
 def best_time(work: Callable[[], object], repeats: int) -> float:
@@ -46,6 +52,21 @@ def best_time(work: Callable[[], object], repeats: int) -> float:
         start = thread_time()
         work()
         best = min(best, thread_time() - start)
+    return best
+
+
+def best_times(
+    works: Sequence[Callable[[], object]], passes: int, seconds: float = 0.004
+) -> list[float]:
+    """As `best_time`, for many works in turn, so that a busy moment does not spoil all runs of one.
+
+    In each pass each work runs at least twice and for about so many seconds.
+    """
+    best = [math.inf] * len(works)
+    for _ in range(passes):
+        for n, work in enumerate(works):
+            repeats = 2 if math.isinf(best[n]) else max(1, min(10, int(seconds / best[n])))
+            best[n] = min(best[n], best_time(work, repeats))
     return best
 
 

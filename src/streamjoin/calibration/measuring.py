@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from streamjoin.calibration import kernels, tuplewise
+from streamjoin.calibration import judging, micro_batch, tuplewise
 from streamjoin.calibration.result import Calibration
 
 
@@ -24,16 +24,17 @@ def measure(quick: bool, progress: Callable[[str], None]) -> Calibration:
     tuple_fit = tuplewise.validate(nested, hashed, quick)
     progress("tuple at a time: where hash table and list cost the same")
     crossovers, ratios = tuplewise.crossovers(nested, hashed, quick)
-    progress("micro-batches: compare, insert, probe, touch, invalidate, window")
-    operations = kernels.measure_operations(quick)
-    progress("micro-batches: where the methods cost the same")
-    more, batch_fit = kernels.crossovers(operations, quick)
+    progress("micro-batches: cost of the operations of nested, hash and batch")
+    operations = micro_batch.measure_operations(quick)
+    progress("micro-batches: predicted against measured, and where the methods cost the same")
+    judgement = judging.judge(operations, quick)
     return Calibration(
         operations=operations,
         nested=nested,
         hashed=hashed,
         ratios=tuple(ratios),
         tuple_fit=tuple_fit,
-        batch_fit=batch_fit,
-        crossovers=(*crossovers, *more),
+        batch_fit=judgement.fit,
+        batch_loss=judgement.loss,
+        crossovers=(*crossovers, *judgement.crossovers),
     )

@@ -28,13 +28,15 @@ class Crossover:
 
     For ``hash|list`` of the tuple-at-a-time join `size` is the number of keys and the crossover is
     the ratio of rates (KAN-A14). For methods of a micro-batch `size` is the number of stored
-    tuples and the crossover is the number of arrivals.
+    tuples and the crossover is the number of arrivals; `loss` is how much more the one of the two
+    methods that is predicted to be cheaper costs than the other at most, near the crossover.
     """
 
     methods: str
     size: int
     predicted: float | None
     measured: float | None
+    loss: float | None = None
 
     @property
     def error(self) -> float | None:
@@ -48,7 +50,9 @@ class Crossover:
 class Calibration:
     """Costs of our kernels on this machine, and how well they predict.
 
-    `ratios` are C_h / C_n by the paper's procedure (KAN-A13), for each number of keys tried.
+    `ratios` are C_h / C_n by the paper's procedure (KAN-A13), for each number of keys tried. By
+    choosing the method of a micro-batch by predicted costs at most `batch_loss` of the best
+    method's cost was lost.
     """
 
     operations: OperationCosts
@@ -57,6 +61,7 @@ class Calibration:
     ratios: tuple[tuple[int, float], ...]
     tuple_fit: Fit
     batch_fit: Fit
+    batch_loss: float
     crossovers: tuple[Crossover, ...]
 
     @property
@@ -84,6 +89,7 @@ class Calibration:
             ratios=tuple((int(n), float(ratio)) for n, ratio in values["ratios"]),
             tuple_fit=Fit(**values["tuple_fit"]),
             batch_fit=Fit(**values["batch_fit"]),
+            batch_loss=float(values["batch_loss"]),
             crossovers=tuple(Crossover(**each) for each in values["crossovers"]),
         )
 

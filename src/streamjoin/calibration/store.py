@@ -10,7 +10,7 @@ from typing import Final
 from streamjoin.calibration.result import Calibration
 from streamjoin.errors import EngineError
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the file's form; a file of another version is not used."""
 
 _log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from streamjoin.shedding.regulation import Came, Shedding, SheddingState
 from streamjoin.shedding.selection import choose, groups
 
 LEAST_ROWS: Final = 1e-3
-"""Where less than that may be let in, nothing is: one row would stand for too many."""
+"""Less than that is nothing."""
 SAMPLE_PART: Final = 16
 """One part in so many of the memory is for the samples that tell what was missed."""
 
@@ -150,7 +150,8 @@ class Limits:
         if let_in >= n:
             return Part(arrival.batch)
         if let_in < LEAST_ROWS:
-            return Part(arrival.batch.slice(0, 0))
+            # One row nevertheless, or nobody would know what the others would have matched.
+            return Part(choose(arrival.batch, side, 1), share=1 / n)
         chosen = choose(arrival.batch, side, self._known.whole(side, let_in))
         return Part(chosen, share=let_in / n)
 
@@ -171,8 +172,6 @@ def _groups(side: Side, part: Part) -> NDArray[np.int64]:
 def _kept_seconds(join: WindowJoin, side: Side) -> float:
     """How long a row is remembered: its window, and what lateness and slices add."""
     stream = join.streams[side]
-    if not stream.window_us:
-        return 0.0
     return (stream.window_us + stream.lateness_us + slice_length(stream, 0)) / 1e6
 
 

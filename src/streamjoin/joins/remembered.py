@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from streamjoin._typing import SIDES, Side
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.index import HashIndex
 from streamjoin.core.window import BasicWindow, cut, decode, encode
 from streamjoin.joins.base import BlobKey, WindowStore
@@ -82,30 +82,32 @@ class Remembered:
 
         Returns the rows of each side for which there was no room.
         """
-        left, right = (self._update(side, arrived, memory) for side in SIDES)
-        return left, right
-
-    def _update(
-        self, side: Side, arrived: tuple[Part, Part], memory: MemoryLimit | None
-    ) -> list[Part]:
-        # Lazily, a window is cleared of what is too old when it is probed (KAN-A5).
-        if self._join.invalidation == "active" or len(arrived[1 - side].batch):
-            self._expire(side)
-        self._write_marks(side)
+        for side in SIDES:
+            # Lazily, a window is cleared of what is too old when it is probed (KAN-A5).
+            if self._join.invalidation == "active" or len(arrived[1 - side].batch):
+                self._expire(side)
+            self._write_marks(side)
         if memory is None:
-            self._append(side, arrived[side])
-            return []
-        return self._fit(side, arrived[side], memory)
+            for side in SIDES:
+                self._append(side, arrived[side])
+            return [], []
+        needs = self._held(RIGHT, memory.unit) + memory.sizes[RIGHT] * len(arrived[RIGHT].batch)
+        left = self._fit(LEFT, arrived[LEFT], memory, memory.room(LEFT, needs))
+        room = sum(memory.limits) - self._held(LEFT, memory.unit)
+        return left, self._fit(RIGHT, arrived[RIGHT], memory, room)
 
-    def _fit(self, side: Side, part: Part, memory: MemoryLimit) -> list[Part]:
+    def _held(self, side: Side, unit: str) -> int:
+        return sum(_units(window, unit) for window in self._state.windows[side])
+
+    def _fit(self, side: Side, part: Part, memory: MemoryLimit, room: float) -> list[Part]:
         """Add what came; newest first, for as long as there is room."""
         start = int(np.searchsorted(part.batch.axis, self._oldest(side)))
         batch = part.batch.slice(start, len(part.batch))
-        room, share, cut_off = memory.limits[side], float(part.share), list[Part]()
+        share, cut_off = float(part.share), list[Part]()
         old = sorted(self._state.windows[side], key=_age)
         kept: list[BasicWindow] = []
         for number, (slice_, start, stop) in enumerate(
-            pieces(list(cut(batch)), memory.piece_rows(side))
+            pieces(list(cut(batch)), memory.piece_rows(side, room))
         ):
             while old and old[-1].last > batch.axis[stop - 1]:
                 room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)

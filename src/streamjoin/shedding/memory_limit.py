@@ -28,15 +28,26 @@ class MemoryLimit:
     sizes: tuple[float, float]
     unit: Literal["bytes", "rows"]
 
-    def piece_rows(self, side: Side) -> int:
+    def room(self, side: Side, needs: float) -> float:
+        """What a side may take if the other one needs so much: what that leaves may be used.
+
+        Examples
+        --------
+        >>> limit = MemoryLimit((60.0, 40.0), (1.0, 1.0), "rows")
+        >>> limit.room(0, needs=10.0), limit.room(0, needs=90.0)
+        (90.0, 60.0)
+        """
+        return sum(self.limits) - min(needs, self.limits[1 - side])
+
+    def piece_rows(self, side: Side, room: float) -> int:
         """Rows of a new basic window at most.
 
         Examples
         --------
-        >>> MemoryLimit((1600.0, 0.0), (1.0, 1.0), "rows").piece_rows(0)
+        >>> MemoryLimit((1600.0, 0.0), (1.0, 1.0), "rows").piece_rows(0, room=1600.0)
         100
         """
-        return max(1, int(self.limits[side] / PIECES / self.sizes[side]))
+        return max(1, int(room / PIECES / self.sizes[side]))
 
 
 def pieces(spans: Sequence[tuple[int, int, int]], most: int) -> Iterator[tuple[int, int, int]]:

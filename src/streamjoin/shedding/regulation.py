@@ -101,8 +101,10 @@ class SheddingState:
         The newest event time.
     rates
         Of the two streams.
-    rows, all_rows
-        Rows that come to this shard in a batch and to all, as averages that forget.
+    own, total
+        Rows of each side that come to this shard in a batch and to all, as averages that forget.
+    unspent
+        Rows that could have been let in but did not come.
     cpu_us, handled
         CPU time of a batch and tuples that were let in, as averages that forget.
     carried
@@ -117,8 +119,9 @@ class SheddingState:
 
     latest: int | None = None
     rates: Rates = field(default_factory=Rates)
-    rows: float = 0.0
-    all_rows: float = 0.0
+    own: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    total: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    unspent: float = 0.0
     cpu_us: float = 0.0
     handled: float = 0.0
     carried: list[float] = field(default_factory=lambda: [0.0, 0.0])
@@ -150,29 +153,23 @@ class SheddingState:
     def plan(self, shedding: Shedding, came: Came) -> SheddingPlan:
         """Decide on a batch, from what was known before and what it brings."""
         self.rates.see(came.total, came.seconds)
-        sent = sum(n * copies for n, copies in zip(came.total, shedding.copies, strict=True))
-        self.rows += WEIGHT * (sum(came.own) - self.rows)
-        self.all_rows += WEIGHT * (sent - self.all_rows)
+        self.own = [o + WEIGHT * (n - o) for o, n in zip(self.own, came.own, strict=True)]
+        self.total = [t + WEIGHT * (n - t) for t, n in zip(self.total, came.total, strict=True)]
         known = self.rates.per_second or came.total
-        rows = self._rows_allowed(shedding, came.seconds)
-        demand = Demand(
-            (max(known[0], LEAST_RATE), max(known[1], LEAST_RATE)), came.windows, came.sizes
+        left, right = (
+            size * copies for size, copies in zip(came.sizes, shedding.copies, strict=True)
         )
+        demand = Demand(
+            (max(known[0], LEAST_RATE), max(known[1], LEAST_RATE)), came.windows, (left, right)
+        )
+        rows = self._rows_allowed(shedding, came.seconds)
         service = None if rows is None else max(rows / (came.seconds or 1.0), LEAST_RATE)
         allocation = plan(shedding.split, demand, Limits(service, shedding.memory))
         if shedding.split in STEADY:
             allocation = self._steady(allocation, demand)
-        memory = allocation.memory
-        if memory is not None and shedding.memory is not None:
-            # Where both windows fit, what is left is room for bursts.
-            unused = max(1.0, shedding.memory / max(sum(memory), LEAST_RATE))
-            memory = memory[0] * self.part * unused, memory[1] * self.part * unused
-        return SheddingPlan(_let_in(allocation, rows, came), memory)
-
-    @property
-    def part(self) -> float:
-        """Which part of all rows comes to this shard; over all shards they add up to one."""
-        return self.rows / self.all_rows if self.all_rows else 1.0
+        return SheddingPlan(
+            self._let_in(allocation, rows, came), self._memory(shedding, allocation)
+        )
 
     def charge(self, cpu_us: float, rows: int) -> None:
         """Learn what tuples cost, for the next batch."""
@@ -212,14 +209,51 @@ class SheddingState:
 
     def _rows_allowed(self, shedding: Shedding, seconds: float) -> float | None:
         """Rows that all shards together can take, if they are as busy as this one."""
+        if shedding.cpu_us_per_batch is not None:
+            return shedding.cpu_us_per_batch / self._cost_of_all()
         if shedding.rate is not None:
-            return shedding.rate * seconds
-        cpu_us = shedding.cpu_us_per_batch
-        if shedding.cpu_us_per_second is not None:
-            cpu_us = shedding.cpu_us_per_second * seconds
-        if cpu_us is None:
+            new = shedding.rate * seconds
+        elif shedding.cpu_us_per_second is not None:
+            new = shedding.cpu_us_per_second * seconds / self._cost_of_all()
+        else:
             return None
-        return cpu_us / self.cost_us / max(self.part, LEAST_RATE)
+        # What was not used is there for a batch that brings no newer time; but no more than the
+        # last one had, or a silence would pay for a flood.
+        self.unspent = min(self.unspent, new) if new else self.unspent
+        return new + self.unspent
+
+    def _cost_of_all(self) -> float:
+        """CPU time of this shard for each row that comes to all."""
+        return self.cost_us * max(sum(self.own), LEAST_RATE) / max(sum(self.total), LEAST_RATE)
+
+    def _let_in(
+        self, allocation: Allocation, rows: float | None, came: Came
+    ) -> tuple[float, float]:
+        """Rows of this shard that are let in; what one side does not use goes to the other."""
+        if rows is None:
+            return float(came.own[0]), float(came.own[1])
+        room = [rows * rate / sum(allocation.rates) for rate in allocation.rates]
+        spare = [max(0.0, room[side] - came.total[side]) for side in SIDES]
+        shares = [
+            min(1.0, (room[side] + spare[1 - side]) / max(came.total[side], 1)) for side in SIDES
+        ]
+        self.unspent = max(0.0, rows - sum(shares[side] * came.total[side] for side in SIDES))
+        return shares[0] * came.own[0], shares[1] * came.own[1]
+
+    def _memory(self, shedding: Shedding, allocation: Allocation) -> Pair | None:
+        """Memory of this shard, by its part of each side's rows; all parts add up to one."""
+        if allocation.memory is None or shedding.memory is None:
+            return None
+        # Where both windows fit, what is left is room for bursts.
+        unused = max(1.0, shedding.memory / max(sum(allocation.memory), LEAST_RATE))
+        left, right = (
+            unused
+            * allocation.memory[side]
+            * self.own[side]
+            / max(self.total[side] * shedding.copies[side], LEAST_RATE)
+            for side in SIDES
+        )
+        return left, right
 
 
 def _left_part(pair: Pair) -> float:
@@ -229,16 +263,3 @@ def _left_part(pair: Pair) -> float:
 def _divide(pair: Pair, left: float) -> Pair:
     total = sum(pair)
     return total * left, total * (1 - left)
-
-
-def _let_in(allocation: Allocation, rows: float | None, came: Came) -> tuple[float, float]:
-    """Rows of this shard that are let in; what one side does not use goes to the other."""
-    if rows is None:
-        return float(came.own[0]), float(came.own[1])
-    room = [rows * rate / sum(allocation.rates) for rate in allocation.rates]
-    spare = [max(0.0, room[side] - came.total[side]) for side in SIDES]
-    left, right = (
-        min(1.0, (room[side] + spare[1 - side]) / max(came.total[side], 1)) * came.own[side]
-        for side in SIDES
-    )
-    return left, right
