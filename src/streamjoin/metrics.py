@@ -74,7 +74,7 @@ class JoinMetrics:
     cut_left: int = 0
     cut_right: int = 0
     missed: int = 0
-    missed_variance: int = 0
+    missed_variance: float = 0.0
     by_batch: int = 0
     by_hash: int = 0
     by_nested: int = 0

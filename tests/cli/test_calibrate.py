@@ -16,7 +16,7 @@ def fake_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         progress(f"measuring, quick={quick}")
         return FOUND
 
-    monkeypatch.setattr("streamjoin.cli.calibrate.measure", measure)
+    monkeypatch.setattr("streamjoin.calibration.measure", measure)
     monkeypatch.setenv("STREAMJOIN_CALIBRATION", str(tmp_path / "costs.json"))
     monkeypatch.setenv("COLUMNS", "120")
 
@@ -36,7 +36,9 @@ def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "33 (-1%)" in out  # C_h / C_n by crossover, against 33.3
     assert "+25%" in out
+    assert "4%" in out  # loss near a crossover
     assert "R-squared 0.970, worst error 20%" in out
+    assert "costs at most 12% more than the best one" in out
     assert f"stored at {tmp_path / 'costs.json'}" in out
 
 

@@ -55,18 +55,22 @@ def test_restarts_change_nothing(case: Case, budget: sj.Budget) -> None:
 def test_the_rate_holds_from_the_beginning_to_every_batch(
     case: Case, rate: float, split: str
 ) -> None:
-    """Rows that are let in: the rate times the event time that passed, and one more a side."""
-    times, let_in = list[int](), 0
-    for batch, came in zip(
-        batches(case, budget=sj.Budget(rate=rate), split=split)[:-1], case.batches, strict=True
-    ):
+    """Rows let in are at most the rate times the event time that passed, and one more a side.
+
+    A batch that may bring nothing has one row a side let in nevertheless: they tell what the others
+    would have matched.
+    """
+    times, let_in, nevertheless = list[int](), 0, 0
+    found = batches(case, budget=sj.Budget(rate=rate), split=split)
+    for batch, came in zip(found[:-1], case.batches, strict=True):
         times += [r["t"] for side in came for r in side if r["t"] is not None]
         for name in ("left", "right"):
-            gone = ("dropped", "late", "null")
-            let_in += getattr(batch.counts, f"rows_{name}")
-            let_in -= sum(getattr(batch.counts, f"{cause}_{name}") for cause in gone)
+            gone = sum(getattr(batch.counts, f"{c}_{name}") for c in ("dropped", "late", "null"))
+            taken = getattr(batch.counts, f"rows_{name}") - gone
+            let_in += taken
+            nevertheless += taken == 1
         passed = (max(times) - min(times)) / 1e6 if times else 0.0
-        assert let_in <= rate * passed + 2 + 1e-6
+        assert let_in - nevertheless <= rate * passed + 2 + 1e-6
 
 
 SPACIOUS = [
@@ -136,7 +140,6 @@ def test_what_one_stream_does_not_use_goes_to_the_other() -> None:
     assert right == pytest.approx(45 * 40, rel=0.03)
 
 
-@pytest.mark.xfail(reason="what a batch does not use is lost, and its rates are not yet known")
 @pytest.mark.parametrize("budget", [sj.Budget(rate=1e12), sj.Budget(memory=sj.rows(10**6))])
 def test_streams_that_come_in_turns(budget: sj.Budget) -> None:
     """No event time passes in the batches of the right stream, which comes second."""

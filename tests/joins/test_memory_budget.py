@@ -1,6 +1,7 @@
 """Windows under a limit of memory: the bound holds after every batch, whatever comes."""
 
 import random
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -91,6 +92,23 @@ def test_the_store_holds_what_the_directory_says() -> None:
     assert len(join.store) == 0
 
 
+def test_names_of_pieces_fit_into_64_bits() -> None:
+    """With a window of microseconds, of which there have been very many since 1970."""
+    schema = stream(1, 1, keys=1, seed=0).schema
+    join = LocalJoin(
+        schema, schema, on="k", time="t", window="4 us", budget=sj.Budget(memory=sj.rows(30))
+    )
+    for batch in range(3):
+        start = 1_700_000_000_000_000 + 20 * batch
+        times = pa.array(range(start, start + 20), pa.timestamp("us"))
+        rows = pa.table({"k": [1] * 20, "t": times, "id": range(20)})
+        join.push(rows, rows)
+        for side in join.state.windows:
+            assert all(abs(window.slice) < 2**63 for window in side)
+            assert len({(w.slice, w.sequence) for w in side}) == len(side)
+    assert join.total.pairs == 60 * 9 - 2 * (1 + 2 + 3 + 4)
+
+
 @pytest.mark.parametrize(
     ("first", "together", "found"),
     [("left", False, 1), ("right", False, 0), ("left", True, 1), ("right", True, 1)],
@@ -145,18 +163,24 @@ def rows_of(join: LocalJoin, side: Side) -> int:
 
 
 def test_memory_moves_to_the_stream_that_has_become_the_slower() -> None:
-    """KAN-A21; 10 and 50 rows a second become 50 and 10 after 60 seconds, 30 steps."""
+    """KAN-A21; 10 and 50 rows a second become 50 and 10 after 60 seconds, 30 steps.
+
+    The slower stream brings 20 rows a step. Until it fills its memory the other one uses the rest.
+    """
     sizes = held(*jump((10, 50), (50, 10), 60, keys=100), "best")
-    assert all(left > 180 and right == 0 for left, right in sizes[12:30])
-    assert all(left == 0 for left, _ in sizes[34:])
-    assert all(right > 180 for _, right in sizes[46:])
+    assert all(left + right > 180 for left, right in sizes[1:])
+    assert all(left > 180 for left, _ in sizes[11:30])
+    assert all(right > left for left, right in sizes[37:])
+    assert all(left == 0 for left, _ in sizes[42:])
 
 
-def test_memory_does_not_move_by_chance() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_memory_does_not_come_and_go_by_chance(seed: int) -> None:
     """Of two equal streams now one, now the other is slower: what was stored stays."""
-    sizes = held(*pair((20, 20), 120, keys=100), "best")
-    assert len({left > right for left, right in sizes[1:]}) == 1
-    assert all(max(both) > 180 for both in sizes[10:])
+    sizes = held(*pair((20, 20), 120, keys=100, seed=seed), "best")
+    assert all(left + right > 180 for left, right in sizes[5:])
+    favoured = [left > right for left, right in sizes[5:]]
+    assert sum(one != two for one, two in pairwise(favoured)) <= 1
 
 
 def test_all_memory_to_the_slower_finds_the_most() -> None:

@@ -24,5 +24,5 @@ def test_pieces_are_the_spans_newest_first(lengths: list[int], most: int) -> Non
 @FEW
 @given(st.floats(0, 1e9), st.floats(1, 1e4))
 def test_a_piece_is_a_small_part_of_the_limit(limit: float, size: float) -> None:
-    rows = MemoryLimit((limit, 0.0), (size, 1.0), "bytes").piece_rows(0)
+    rows = MemoryLimit((limit, 0.0), (size, 1.0), "bytes").piece_rows(0, room=limit)
     assert rows == 1 or rows * size <= limit / 16

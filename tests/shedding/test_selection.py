@@ -15,9 +15,7 @@ from tests.strategies import FEW
 N = 2000
 
 
-def batch(
-    *, keyed: bool = True, order: NDArray[np.int64] | None = None
-) -> Batch:
+def batch(*, keyed: bool = True, order: NDArray[np.int64] | None = None) -> Batch:
     rows = stream(100, N / 100, keys=40, seed=3).combine_chunks()
     rows = rows if order is None else rows.take(order)
     settings = Stream(rows.schema, key=(0,) if keyed else (), time=1, window_us=5)

@@ -50,11 +50,17 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: tuple(map(str, row.values())))
 
 
+def counters_of(progress: Any, name: str = "streamjoin") -> Any:
+    """Counters of one batch; None if it had no input."""
+    seen = progress["observedMetrics"].get(name)
+    return None if seen is None else seen["counters"]
+
+
 def observed(query: StreamingQuery, name: str = "streamjoin") -> dict[str, int]:
     """Counters of all batches added up (state sizes: of the last batch); but not CPU time."""
     total: dict[str, int] = {}
     for progress in query.recentProgress:
-        row = progress["observedMetrics"].get(name)
+        row = counters_of(progress, name)
         for key, value in (row.asDict() if row else {}).items():
             if value is not None and key != "cpu_us":  # null in a batch without input
                 total[key] = value + (0 if key.startswith("state") else total.get(key, 0))

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
-from streamjoin.planning.algorithm_choice import OperationCosts
+from streamjoin.planning.algorithm_choice import Load, OperationCosts, costs_of
 from streamjoin.spark.explain import JoinExplanation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -159,9 +159,9 @@ def test_methods_and_their_costs(
     assert cost_us is not None
     assert found.windows[0].chosen == min(cost_us, key=lambda method: cost_us[method])
     # Of each shard: 250 arrivals, compared with 1,000 rows/s kept for 75 s; 1,000 rows come and go.
-    operations = OperationCosts()
-    compared = operations.compare * (250 * 75_000 + 1000) + operations.invalidate * 1000
-    assert cost_us["nested"] == pytest.approx(2 * compared / 1000)
+    load = Load(250, stored=75_000, stored_keys=75_000, inserted=1000, n_windows=75)
+    expected = costs_of(load, OperationCosts())["nested"]
+    assert cost_us["nested"] == pytest.approx(2 * expected / 1000)
     assert found.costs == "built-in"
     forced = explained(ticks, on="k", algorithm="hash")
     assert forced.index == "hash index by key of basic windows; the rows that arrive probe it"

@@ -27,7 +27,7 @@ from streamjoin.metrics import JoinMetrics
 from streamjoin.spark.worker import running
 from tests.joins.feeding import ids, local_join, push
 from tests.spark.cluster import Cluster
-from tests.spark.streams import drain, read_back, read_stream, write_batches
+from tests.spark.streams import counters_of, drain, read_back, read_stream, write_batches
 from tests.strategies import CONDITIONS, SCHEMA_X, Case, Row, table
 
 SEEDED = settings(max_examples=20, phases=[Phase.generate])
@@ -187,7 +187,7 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
             ):
                 run(spark, tmp_path, "one")
         query = run(spark, tmp_path, "one")
-    assert query.recentProgress[-1]["observedMetrics"]["streamjoin"]["hot_keys"] == 1
+    assert counters_of(query.recentProgress[-1])["hot_keys"] == 1
     run(spark, tmp_path, "two", fail_once)
     assert len(list((tmp_path / "hot").rglob("*.json"))) == 2
     left, right = (pa.concat_tables(tables) for tables in zip(*batches, strict=True))

@@ -58,7 +58,7 @@ def test_progress_with_all_counters() -> None:
         "sources": [{"numInputRows": 2}],
         "durationMs": {},
         "sink": {},
-        "observedMetrics": {"streamjoin": counters},
+        "observedMetrics": {"streamjoin": {"counters": counters}},
     }
     found = read_progress(document).counters
     assert (found.dropped_left, found.cut_right, found.recall) == (3, 0, 0.75)

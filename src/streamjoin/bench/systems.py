@@ -89,16 +89,17 @@ def _execute(task: Task, work: Path) -> Timing:
     )
     query.awaitTermination()
     batches: list[dict[str, Any]] = [p for p in query.recentProgress if p["numInputRows"]]
-    counters = [p["observedMetrics"].get("streamjoin") for p in batches]
-    seen = counters[-1]
+    seen = [p["observedMetrics"].get("streamjoin") for p in batches]
+    counters = [each and each["counters"] for each in seen]
+    last = counters[-1]
     operators = batches[-1]["stateOperators"]
     return Timing(
         rows=[p["numInputRows"] for p in batches],
         seconds=[p["durationMs"]["triggerExecution"] / 1000 for p in batches],
         results=[p["sink"]["numOutputRows"] for p in batches],
         alone=[c["alone_left"] + c["alone_right"] if c else 0 for c in counters],
-        state_rows=seen["state_rows"] if seen else sum(o["numRowsTotal"] for o in operators),
-        state_bytes=seen["state_bytes"] if seen else sum(o["memoryUsedBytes"] for o in operators),
+        state_rows=last["state_rows"] if last else sum(o["numRowsTotal"] for o in operators),
+        state_bytes=last["state_bytes"] if last else sum(o["memoryUsedBytes"] for o in operators),
     )
 
 

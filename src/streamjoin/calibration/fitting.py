@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import thread_time
+from time import monotonic, thread_time
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+_LONG: Final = 0.001  # seconds, from which on a work is not repeated at once
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,17 @@ def best_time(work: Callable[[], object], repeats: int) -> float:
     return best
 
 
-def best_times(
-    works: Sequence[Callable[[], object]], passes: int, seconds: float = 0.004
-) -> list[float]:
+def best_times(works: Sequence[Callable[[], object]], seconds: float) -> list[float]:
     """As `best_time`, for many works in turn, so that a busy moment does not spoil all runs of one.
 
-    In each pass each work runs at least twice and for about so many seconds.
+    Each work runs at least four times, and all of them for about so many seconds by the clock.
     """
     best = [math.inf] * len(works)
-    for _ in range(passes):
+    end, rounds = monotonic() + seconds, 0
+    while rounds < 2 or monotonic() < end:
         for n, work in enumerate(works):
-            repeats = 2 if math.isinf(best[n]) else max(1, min(10, int(seconds / best[n])))
-            best[n] = min(best[n], best_time(work, repeats))
+            best[n] = min(best[n], best_time(work, 1 if best[n] > _LONG else 4))
+        rounds += 1
     return best
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from streamjoin.calibration.fitting import Fit, crossing
 from streamjoin.calibration.kernels import Stored
-from streamjoin.calibration.micro_batch import Case, cases_of, times_of
+from streamjoin.calibration.micro_batch import SECONDS, Case, cases_of, times_of
 from streamjoin.calibration.result import Crossover
 from streamjoin.planning.algorithm_choice import Method, OperationCosts, costs_of
 
@@ -47,7 +47,7 @@ def judge(operations: OperationCosts, quick: bool) -> Judgement:
     windows, arrivals = _settings(quick)
     cases = cases_of(windows, arrivals)
     with TemporaryDirectory() as folder:
-        measured = times_of(cases, 3, Path(folder), passes=2 if quick else 5)
+        measured = times_of(cases, 3, Path(folder), SECONDS[quick])
     shared = replace(operations, invalidate=0.0)  # no method differs in it, so it is not timed
     predicted = [costs_of(case.load, shared)[case.method] for case in cases]
     timed = [Timed(*each) for each in zip(cases, predicted, measured, strict=True)]
@@ -92,12 +92,11 @@ def _crossovers(window: Stored, timed: Sequence[Timed]) -> list[Crossover]:
             {each.case.arrivals: each for each in timed if each.case[::2] == (window, method)}
             for method in pair
         )
-        at = sorted(first.keys() & second.keys())
-        predicted, measured = (
-            crossing(at, [first[n][kind] for n in at], [second[n][kind] for n in at])
-            for kind in (1, 2)
-        )
+        both = [(first[n], second[n]) for n in sorted(first.keys() & second.keys())]
+        at = [a.case.arrivals for a, _ in both]
+        predicted = crossing(at, *([each[i].predicted for each in both] for i in (0, 1)))
+        measured = crossing(at, *([each[i].measured for each in both] for i in (0, 1)))
         if predicted is not None or measured is not None:
-            loss = max(loss_of([first[n], second[n]]) for n in at)
+            loss = max(loss_of(each) for each in both)
             found.append(Crossover("|".join(pair), window.rows, predicted, measured, loss))
     return found

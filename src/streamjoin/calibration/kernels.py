@@ -1,13 +1,15 @@
 """The work of the three methods of a micro-batch, as the engine does it, to be timed.
 
-"nested" makes a list of the arrivals, "batch" an index of them, past which each basic window is
-streamed. "hash" opens the index of each basic window, which lies in a file as the engine's do, and
-looks up all arrivals; and it makes and writes the index of what comes into the window. What all
-methods share, such as reading the basic windows, is left out.
+"nested" makes a list of each basic window, which all arrivals scan. "batch" makes an index of the
+arrivals, past which each basic window is streamed. "hash" opens the index of each basic window,
+which lies in a file as the engine's do, and looks up all arrivals; and it makes and writes the
+index of what comes into the window. What all methods share, such as reading the basic windows, is
+left out.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,7 @@ from streamjoin.planning.algorithm_choice import Load, Method
 
 ALWAYS: Final = 2**62
 MAX_PAIRS: Final = 2**18
+_DRAWN: Final = 2**16  # arrivals of all batches together, if not more are in one
 
 Work = Callable[[], int]
 """Finds the matches of some arrivals and returns their number."""
@@ -59,7 +62,7 @@ class Stored:
         files = [folder / f"{'_'.join(map(str, (seed, *vars(self).values(), n)))}"
                  for n in range(self.n_windows)]  # fmt: skip
         for file, window in zip(files, windows, strict=True):
-            keep_index(file, window)
+            _keep(file, window)
         return Filled(self, windows, files, random)
 
 
@@ -73,31 +76,33 @@ class Filled:
     random: np.random.Generator
 
     def work(self, method: Method, arrivals: int) -> Work:
-        """What a method does in a batch."""
-        rows = (
-            self.random.integers(0, self.about.n_keys, arrivals),
-            np.full(arrivals, self.about.rows),
-        )
+        """What a method does in a batch; each has other arrivals, which no processor can learn."""
+        keys = self.random.integers(0, self.about.n_keys, (max(1, _DRAWN // arrivals), arrivals))
+        times, batches = np.full(arrivals, self.about.rows), cycle(keys)
         if method == "hash":
-            return lambda: self._hash(rows)
-        build = ListIndex.build if method == "nested" else HashIndex.build
-        return lambda: self._stream(build(*rows))
+            return lambda: self._hash((next(batches), times))
+        if method == "nested":
+            return lambda: self._scan((next(batches), times))
+        return lambda: self._stream(HashIndex.build(next(batches), times))
 
     def _hash(self, rows: _Rows) -> int:
         if self.about.grows:
-            keep_index(self.files[0].with_suffix(".new"), rows)
+            _keep(self.files[0].with_suffix(".new"), rows)
         return sum(_drain(_opened(file), rows) for file in self.files)
 
-    def _stream(self, index: HashIndex | ListIndex) -> int:
+    def _scan(self, rows: _Rows) -> int:
+        return sum(_drain(ListIndex.build(*window), rows) for window in self.windows)
+
+    def _stream(self, index: HashIndex) -> int:
         return sum(_drain(index, window) for window in self.windows)
 
 
-def keep_index(file: Path, rows: _Rows) -> int:
-    """Make an index and write it to a file, in place of the one before; returns its rows."""
+def _keep(file: Path, rows: _Rows) -> None:
+    """Make an index and write it to a file, and remove the one before."""
+    file.unlink(missing_ok=True)
     draft = file.with_suffix(".draft")
     draft.write_bytes(HashIndex.build(*rows).to_bytes())
-    draft.replace(file)
-    return len(rows[0])
+    draft.rename(file)
 
 
 def _opened(file: Path) -> HashIndex:

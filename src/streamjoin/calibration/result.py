@@ -29,7 +29,7 @@ class Crossover:
     For ``hash|list`` of the tuple-at-a-time join `size` is the number of keys and the crossover is
     the ratio of rates (KAN-A14). For methods of a micro-batch `size` is the number of stored
     tuples and the crossover is the number of arrivals; `loss` is how much more the one of the two
-    methods that is predicted to be cheaper costs than the other at most, near the crossover.
+    methods that is predicted to be cheaper costs than the other, at most, of all arrivals tried.
     """
 
     methods: str

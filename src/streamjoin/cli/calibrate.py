@@ -1,11 +1,13 @@
 """Measure what operations cost on this machine, show it and store it."""
 
 import json
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from streamjoin.calibration import Calibration, measure, save
+if TYPE_CHECKING:
+    from streamjoin.calibration import Calibration
 
 _TASKS = (
     ("probe", "a probe, besides the tuples that it touches"),
@@ -14,16 +16,29 @@ _TASKS = (
 )
 _OPERATIONS = (
     ("compare", "one tuple compared in a scan"),
-    ("insert", "one tuple put into an index"),
+    ("again", "one tuple of a block with a match, looked at again"),
+    ("listed", "one tuple put into a list to be scanned"),
     ("probe", "one lookup in an index"),
+    ("found", "a lookup that finds its key, more"),
+    ("far_probe", "an access to an index outside of the caches, more"),
     ("touch", "one tuple with the key looked up"),
+    ("insert", "one tuple put into an index"),
+    ("key", "the first tuple of a key, more"),
+    ("far_insert", "one tuple put into an index outside of the caches, more"),
+    ("keep", "one tuple of an index written to a file"),
     ("invalidate", "one tuple expired"),
+    ("call", "one call for a basic window"),
+    ("build", "making an index, besides its tuples"),
+    ("file", "writing an index to a file, besides its tuples"),
     ("window", "opening the index of a basic window"),
+    ("mapped", "the same, for each of its tuples"),
 )
 
 
 def calibrate_command(*, as_json: bool, quick: bool) -> None:
     """Measure, store, show; results on stdout, progress on stderr."""
+    from streamjoin.calibration import measure, save
+
     progress = Console(stderr=True, highlight=False)
     found = measure(quick, lambda line: progress.print(line, markup=False))
     path = save(found)
@@ -40,10 +55,14 @@ def calibrate_command(*, as_json: bool, quick: bool) -> None:
             f"{name}: predicted against measured time in {fit.settings} settings: "
             f"R-squared {fit.r_squared:.3f}, worst error {fit.worst:.0%}"
         )
+    console.print(
+        "micro-batch: the method with the least predicted cost costs at most "
+        f"{found.batch_loss:.0%} more than the best one"
+    )
     console.print(f"stored at {path}", markup=False, soft_wrap=True)
 
 
-def _tuple_costs(found: Calibration) -> Table:
+def _tuple_costs(found: "Calibration") -> Table:
     table = _table("Tuple at a time, ns", "cost", "of", "direct", "by crossover")
     table.add_row("C_n", "one tuple touched in a list", _number(found.nested.access), "")
     table.add_row("C_h", "one tuple touched in a hash table", _number(found.hashed.access), "")
@@ -58,20 +77,22 @@ def _tuple_costs(found: Calibration) -> Table:
     return table
 
 
-def _operations(found: Calibration) -> Table:
+def _operations(found: "Calibration") -> Table:
     table = _table("Micro-batch, ns", "cost", "of", "direct")
     for name, meaning in _OPERATIONS:
         table.add_row(name, meaning, _number(getattr(found.operations, name)))
     return table
 
 
-def _crossovers(found: Calibration) -> Table:
-    table = _table("Where two methods cost the same", "methods", "at", "predicted", "measured", "")
+def _crossovers(found: "Calibration") -> Table:
+    names = ("methods", "at", "predicted", "measured", "error", "loss")
+    table = _table("Where two methods cost the same, and what is lost near it", *names)
     for each in found.crossovers:
         unit = "keys" if each.methods == "hash|list" else "stored tuples"
         error = "" if each.error is None else f"{each.error:+.0%}"
+        loss = "" if each.loss is None else f"{each.loss:.0%}"
         values = ("none" if v is None else _number(v) for v in (each.predicted, each.measured))
-        table.add_row(each.methods, f"{each.size:,} {unit}", *values, error)
+        table.add_row(each.methods, f"{each.size:,} {unit}", *values, error, loss)
     return table
 
 

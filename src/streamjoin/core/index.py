@@ -20,6 +20,7 @@ MAX_ROWS = 2**31 - 1
 _MAX_RUNS = 2**16  # matching rows that are remembered before their pairs are written
 
 PairPositions = tuple[Positions, Positions]
+_MARK = 0x696E6465782E3031  # first and last in a file: a crash may leave the rest of it empty
 _STORED = (np.int64, np.int64, np.int64, np.int32, np.int32)  # the longer numbers first: aligned
 
 
@@ -95,18 +96,23 @@ class HashIndex:
         arrays: list[NDArray[Any]] = [
             self._known, self._groups, self._row_times, self._slots, self._rows,
         ]  # fmt: skip
-        head = [self._bits, self._earliest, self._latest, *map(len, arrays)]
-        return b"".join([np.array(head, np.int64).tobytes(), *(a.tobytes() for a in arrays)])
+        head = [_MARK, self._bits, self._earliest, self._latest, *map(len, arrays)]
+        parts = [np.array(head, np.int64).tobytes(), *(a.tobytes() for a in arrays)]
+        return b"".join([*parts, _MARK.to_bytes(8, "little")])
 
     @classmethod
     def from_buffer(cls, buffer: bytes | pa.Buffer) -> "HashIndex":
-        """Read what `to_bytes` wrote, without a copy."""
-        bits, earliest, latest, *lengths = np.frombuffer(buffer, np.int64, 8).tolist()
-        at, arrays = 64, []
+        """Read what `to_bytes` wrote, without a copy; a ValueError if it is not whole."""
+        mark, bits, earliest, latest, *lengths = np.frombuffer(buffer, np.int64, 9).tolist()
+        at, arrays = 72, []
         for length, kind in zip(lengths, _STORED, strict=True):
             array = np.frombuffer(buffer, kind, length, offset=at)
             arrays.append(_read_only(array))
             at += array.nbytes
+        end = int.from_bytes(memoryview(buffer)[at:], "little")
+        if not mark == end == _MARK:
+            msg = "index: it was not written to its end"
+            raise ValueError(msg)
         known, groups, row_times, slots, rows = arrays
         return cls(bits, known, slots, groups, rows, row_times, earliest, latest)
 

@@ -33,17 +33,17 @@ class Rates:
     """
 
     per_second: list[float] = field(default_factory=list)
-    waiting: list[int] = field(default_factory=lambda: [0, 0])
+    waiting: list[float] = field(default_factory=lambda: [0.0, 0.0])
     rows: list[float] = field(default_factory=list)
 
-    def see(self, counts: tuple[int, int], seconds: float) -> None:
+    def see(self, counts: tuple[float, float], seconds: float) -> None:
         """Take in what came in some seconds of the streams' time."""
         self.waiting = [self.waiting[side] + counts[side] for side in SIDES]
         if seconds <= 0:
             return
         self.per_second = _average(self.per_second, [n / seconds for n in self.waiting])
         self.rows = _average(self.rows, self.waiting)
-        self.waiting = [0, 0]
+        self.waiting = [0.0, 0.0]
 
     @property
     def noise(self) -> float:

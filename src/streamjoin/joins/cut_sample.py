@@ -50,7 +50,7 @@ class CutSample:
         """The rows, each with its share."""
         return Part(self._batch, share=self._let_in * self._sampled)
 
-    def update(self, cut: list[Part], most_bytes: float) -> None:
+    def update(self, cut: list[Part], most_rows: int, most_bytes: float) -> None:
         """Add rows that were cut off, let go what is too old, and write it down."""
         assert self._state.shedding is not None
         shares = self._state.shedding.sample_shares
@@ -59,12 +59,12 @@ class CutSample:
             self._add(cut, share)
         self._keep(self._batch.times >= self._oldest())
         blob = self._blob()
-        while len(self._batch) > MOST_ROWS or (len(self._batch) and len(blob) > most_bytes):
+        while len(self._batch) > most_rows or (len(self._batch) and len(blob) > most_bytes):
             share /= 2
             self._sampled = np.minimum(self._sampled, share)
             self._keep(in_sample(self._batch, self._side, share))
             blob = self._blob()
-        grows = len(self._batch) < MOST_ROWS // 4 and len(blob) < most_bytes / 4
+        grows = len(self._batch) < most_rows // 4 and len(blob) < most_bytes / 4
         shares[self._side] = min(1.0, 2 * share) if grows else share
         self._write(blob)
 

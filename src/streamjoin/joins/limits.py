@@ -6,24 +6,26 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
-from streamjoin.core.index import HashIndex
+from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side, Times
 from streamjoin.core.window import slice_length
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
-from streamjoin.joins.cut_sample import CutSample
-from streamjoin.joins.matching import Matcher, Part, bounds
-from streamjoin.joins.remembered import Remembered
+from streamjoin.joins.cut_sample import MOST_ROWS, CutSample
+from streamjoin.joins.matching import Part, bounds, over_rows
+from streamjoin.joins.remembered import Remembered, remembered_units
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.memory_limit import MemoryLimit
 from streamjoin.shedding.recall import N_GROUPS, Shares
 from streamjoin.shedding.regulation import Came, Shedding, SheddingState
-from streamjoin.shedding.selection import choose, groups
+from streamjoin.shedding.selection import choose, groups, random_number
 
-LEAST_ROWS: Final = 1e-3
-"""Less than that is nothing."""
 SAMPLE_PART: Final = 16
 """One part in so many of the memory is for the samples that tell what was missed."""
+SOME_ROWS: Final = 8
+EMPTY_BLOB: Final = 1_200  # bytes
+LEAST_SAMPLE: Final = 1_024
+NO_LIMIT: Final = Shedding()
+"""Where a budget was taken away, what is left of it is still counted."""
 
 
 class Limits:
@@ -52,11 +54,26 @@ class Limits:
         self._memory: MemoryLimit | None = None
         self.metrics = JoinMetrics()
 
+    @classmethod
+    def of(cls, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> "Limits | None":
+        """The limits of a join, or what is left of a budget that was taken away, or None."""
+        if join.shedding is not None:
+            return cls(join, join.shedding, state, store)
+        return None if state.shedding is None else cls(join, NO_LIMIT, state, store)
+
     def let_in(
-        self, arrivals: tuple[Arrival, Arrival], latest: tuple[int | None, int | None]
+        self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]
     ) -> tuple[Part, Part]:
-        """Choose the tuples that take part (KAN-A18)."""
-        came = self._came(arrivals, latest)
+        """Choose the tuples that take part (KAN-A18).
+
+        Parameters
+        ----------
+        arrivals
+            What each side brings in time.
+        all_rows
+            How many rows that is with those that are late.
+        """
+        came = self._came(arrivals, all_rows)
         plan = self._known.plan(self._shedding, came)
         if plan.memory is not None:
             self._memory = self._limit(plan.memory, came.sizes)
@@ -93,35 +110,43 @@ class Limits:
         """Add what came and keep within the memory."""
         cut = remembered.update(arrived, self._memory)
         for side in SIDES:
-            if self._memory is not None:
-                self._samples[side].update(cut[side], self._sample_bytes())
+            if self._memory is not None or self._state.sampled[side]:
+                self._samples[side].update(cut[side], *self._sample_limits(side))
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
-        self.metrics += JoinMetrics(cut_left=rows[LEFT], cut_right=rows[RIGHT])
         recall, (missed, variance) = self._known.recall, self._missed
         self.metrics += JoinMetrics(
-            missed=round(recall.missed) - round(missed),
-            missed_variance=round(recall.variance) - round(variance),
+            cut_left=rows[LEFT],
+            cut_right=rows[RIGHT],
+            missed=_whole(recall.missed) - _whole(missed),
+            missed_variance=recall.variance - variance,
         )
+        if self._shedding == NO_LIMIT and not self._remains():
+            self._state.shedding = None
+
+    def _remains(self) -> bool:
+        """Whether something is remembered of a limit that there was."""
+        windows = [window for side in self._state.windows for window in side]
+        return any(self._state.sampled) or any(window.share < 1 for window in windows)
 
     def charge(self, cpu_us: float) -> None:
         """Learn what the batch cost."""
         self._known.charge(cpu_us, self._let_in)
 
-    def _came(
-        self, arrivals: tuple[Arrival, Arrival], latest: tuple[int | None, int | None]
-    ) -> Came:
-        own = [len(arrival.batch) for arrival in arrivals]
-        total = [arrivals[s].total for s in SIDES]
-        earliest = [int(a.batch.times[0]) for a in arrivals if len(a.batch)]
-        newest = max((t for t in latest if t is not None), default=None)
+    def _came(self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]) -> Came:
         kept = [_kept_seconds(self._join, side) for side in SIDES]
         sizes = [self._row_size(side, arrivals[side]) for side in SIDES]
+        held = [remembered_units(self._state, side, self._shedding.memory_unit) for side in SIDES]
+        total = [_total(arrivals[side], all_rows[side]) for side in SIDES]
+        # By the slower of the sides that bring rows, as the watermark.
+        newest = min((a.latest for a in arrivals if a.latest is not None), default=None)
+        span = max(_span(arrival.batch.times) for arrival in arrivals)
         return Came(
-            own=(own[0], own[1]),
-            total=(_or(total[0], own[0]), _or(total[1], own[1])),
-            seconds=self._known.elapsed(newest, min(earliest, default=None)),
+            own=(len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)),
+            total=(total[0], total[1]),
+            seconds=self._known.elapsed(newest, span, self._join.left.lateness_us),
             windows=(kept[0], kept[1]),
             sizes=(sizes[0], sizes[1]),
+            held=(held[0], held[1]),
         )
 
     def _row_size(self, side: Side, arrival: Arrival) -> float:
@@ -134,31 +159,41 @@ class Limits:
         )
 
     def _limit(self, memory: tuple[float, float], sizes: tuple[float, float]) -> MemoryLimit:
-        unit = self._shedding.memory_unit
-        left = 1.0 if unit == "rows" else 1 - 1 / SAMPLE_PART
-        return MemoryLimit((memory[0] * left, memory[1] * left), sizes, unit)
+        unit, total = self._shedding.memory_unit, sum(memory)
+        self._for_sample = total / (2 * SAMPLE_PART)
+        if unit == "bytes":
+            # Some rows at least, even if there is little memory.
+            some = SOME_ROWS * max(sizes) + EMPTY_BLOB
+            self._for_sample = min(max(self._for_sample, some), total / 8)
+            left = 1 - 2 * self._for_sample / total if total else 0.0
+            memory = memory[0] * left, memory[1] * left
+        return MemoryLimit(memory, sizes, unit)
 
-    def _sample_bytes(self) -> float:
-        """Bytes that the sample of one side may take."""
-        assert self._memory is not None
+    def _sample_limits(self, side: Side) -> tuple[int, float]:
+        """Rows and bytes that the sample of a side may have."""
+        if self._memory is None:
+            return MOST_ROWS, float("inf")
         if self._memory.unit == "rows":
-            return float("inf")
-        return sum(self._memory.limits) / (SAMPLE_PART - 1) / 2
+            return min(MOST_ROWS, max(LEAST_SAMPLE, int(sum(self._memory.limits)) // 4)), float(
+                "inf"
+            )
+        return MOST_ROWS, self._for_sample
 
     def _choose(self, side: Side, arrival: Arrival, let_in: float) -> Part:
         n = len(arrival.batch)
         if let_in >= n:
             return Part(arrival.batch)
-        if let_in < LEAST_ROWS:
-            # One row nevertheless, or nobody would know what the others would have matched.
-            return Part(choose(arrival.batch, side, 1), share=1 / n)
-        chosen = choose(arrival.batch, side, self._known.whole(side, let_in))
-        return Part(chosen, share=let_in / n)
+        target = min(float(n), self._known.target(side, let_in))
+        # Rounded up or down at random, each side for itself, so that chances multiply.
+        chosen = int(target + random_number(side, self._state.sequence))
+        self._known.carried[side] += let_in - chosen
+        if not target:
+            return Part(arrival.batch.slice(0, 0))
+        return Part(choose(arrival.batch, side, chosen), share=target / n)
 
     def _meet(self, side: Side, arrived: Part, other: Side, cut: Part) -> Iterator[Pairs]:
         low, high = bounds(self._join, side)
-        index = HashIndex.build(cut.batch.keys, cut.batch.times)
-        matcher = Matcher(self._join, other, cut.batch, index, (-high, -low))
+        matcher = over_rows(self._join, other, cut.batch, cut.batch.times, (-high, -low))
         return matcher.meet(arrived.batch, arrived.batch.times)
 
 
@@ -175,8 +210,24 @@ def _kept_seconds(join: WindowJoin, side: Side) -> float:
     return (stream.window_us + stream.lateness_us + slice_length(stream, 0)) / 1e6
 
 
-def _or(total: int | None, own: int) -> int:
-    return own if total is None else total
+def _total(arrival: Arrival, all_rows: int) -> float:
+    """Rows of a side that are in time, in all shards, if it is with late ones as it is here."""
+    own = len(arrival.batch)
+    if arrival.total is None:
+        return own
+    return arrival.total * own / all_rows if all_rows else arrival.total
+
+
+def _span(times: Times) -> float:
+    """Seconds that most rows of a batch span: a few times that are far off do not count."""
+    if not len(times):
+        return 0.0
+    quarter = len(times) // 4
+    return 2 * int(times[-1 - quarter] - times[quarter]) / 1e6
+
+
+def _whole(missed: float) -> int:
+    return round(min(missed, 2.0**60))  # as far as Spark's whole numbers go, in many shards
 
 
 def _is_whole(share: Shares) -> bool:

@@ -93,8 +93,7 @@ class WindowJoinLogic:
         """
         join, state = self.join, self.state
         remembered = Remembered(join, state, self._store)
-        shedding = join.shedding
-        self._limits = Limits(join, shedding, state, self._store) if shedding else None
+        self._limits = Limits.of(join, state, self._store)
         self.metrics = self._counted(arrivals)
         on_time = self._split_late(arrivals)
         since = state.watermark
@@ -106,7 +105,8 @@ class WindowJoinLogic:
         if join.is_ordered:
             arrived = release(join, state, self._store, on_time, since)
         elif self._limits is not None:
-            arrived = self._limits.let_in(on_time, latest)
+            rows = len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)
+            arrived = self._limits.let_in(on_time, rows)
         else:
             arrived = Part(on_time[LEFT].batch), Part(on_time[RIGHT].batch)
         for side in SIDES:

@@ -204,3 +204,17 @@ class BandMatcher(Matcher):
     def _band_values(self, side: int, batch: Batch) -> Values:
         position = self._band.left if side == LEFT else self._band.right
         return band_values(batch.rows.column(position))
+
+
+def over_rows(
+    join: WindowJoin,
+    side: Side,
+    rows: Batch,
+    at: Times,
+    between: tuple[int, int],
+    moved: Moved | None = None,
+) -> Matcher:
+    """A matcher over an index of rows that have these coordinates, made here."""
+    if join.band is not None:
+        return BandMatcher(join, side, rows, at, between, moved)
+    return Matcher(join, side, rows, HashIndex.build(rows.keys, at), between, moved)

@@ -13,16 +13,16 @@ share of the pairs that matched so far, whose inverse is the number of keys (KAN
 `planning.algorithm_choice`. A direction changes its method only if that pays clearly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
 from streamjoin._typing import LEFT, RIGHT, Side
-from streamjoin.core.index import HashIndex
+from streamjoin.core.batch import Batch
 from streamjoin.core.list_index import ListIndex
 from streamjoin.core.statistics import WEIGHT
 from streamjoin.core.window import BasicWindow
 from streamjoin.joins.base import Pairs
-from streamjoin.joins.matching import BandMatcher, Index, Matcher, Moved, Part, bounds, coordinates
+from streamjoin.joins.matching import Index, Matcher, Moved, Part, bounds, coordinates, over_rows
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.planning.algorithm_choice import Load, Method, choose
@@ -61,8 +61,9 @@ class Direction:
         self._low, self._high = bounds(join, side)
         self._at = coordinates(self._part)
         self.windows = self._reached()
-        self.method = self._choose()
-        state.methods[side] = self.method
+        self.method: Method = "batch"
+        if self.windows:
+            state.methods[side] = self.method = self._choose()
 
     def matches(self) -> Iterator[tuple[Pairs, Part]]:
         """Pairs, and the part of the other side that they come from."""
@@ -102,36 +103,28 @@ class Direction:
         return choose(load, self._join.operations, self._state.methods[self._side])
 
     def _with_stored(self) -> Iterator[tuple[Pairs, Part]]:
-        if self.method == "hash":
-            yield from self._by_kept_indexes(self.windows)
-            return
         for window in self.windows:
             stored = self._remembered.part(self._other, window)
-            for pairs in self._over_arrivals.meet(stored.batch, stored.batch.axis):
+            if self.method == "batch":
+                found = self._over_arrivals.meet(stored.batch, stored.batch.axis)
+            else:
+                found = self._over_stored(window, stored.batch).meet(self._part.batch, self._at)
+            for pairs in found:
                 yield pairs, stored
 
-    def _by_kept_indexes(self, windows: Sequence[BasicWindow]) -> Iterator[tuple[Pairs, Part]]:
-        for window in windows:
-            stored = self._remembered.part(self._other, window)
+    def _over_stored(self, window: BasicWindow, rows: Batch) -> Matcher:
+        index: Index
+        if self.method == "hash":
             index = self._remembered.index(self._other, window)
-            between = -self._high, -self._low
-            matcher = Matcher(self._join, self._other, stored.batch, index, between, self._moved)
-            for pairs in matcher.meet(self._part.batch, self._at):
-                yield pairs, stored
+        else:
+            index = ListIndex.build(rows.keys, rows.axis)
+        between = -self._high, -self._low
+        return Matcher(self._join, self._other, rows, index, between, self._moved)
 
     @cached_property
     def _over_arrivals(self) -> Matcher:
-        join, side, rows, between = (
-            self._join,
-            self._side,
-            self._part.batch,
-            (self._low, self._high),
-        )
-        if join.band is not None:
-            return BandMatcher(join, side, rows, self._at, between, self._moved)
-        build = ListIndex.build if self.method == "nested" else HashIndex.build
-        index: Index = build(rows.keys, self._at)
-        return Matcher(join, side, rows, index, between, self._moved)
+        between = self._low, self._high
+        return over_rows(self._join, self._side, self._part.batch, self._at, between, self._moved)
 
     def _learn(self, found: int) -> None:
         """Remember which share of the pairs matched, for the next batch."""

@@ -19,7 +19,6 @@ from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.shedding.memory_limit import MemoryLimit, pieces
 
-_NAME_BITS: Final = 20  # for the number of a piece in the name of its slice
 MARKS: Final = 2
 """First number of the keys of bitmaps; the side is added."""
 
@@ -91,13 +90,11 @@ class Remembered:
             for side in SIDES:
                 self._append(side, arrived[side])
             return [], []
-        needs = self._held(RIGHT, memory.unit) + memory.sizes[RIGHT] * len(arrived[RIGHT].batch)
+        held = remembered_units(self._state, RIGHT, memory.unit)
+        needs = held + memory.sizes[RIGHT] * len(arrived[RIGHT].batch)
         left = self._fit(LEFT, arrived[LEFT], memory, memory.room(LEFT, needs))
-        room = sum(memory.limits) - self._held(LEFT, memory.unit)
+        room = sum(memory.limits) - remembered_units(self._state, LEFT, memory.unit)
         return left, self._fit(RIGHT, arrived[RIGHT], memory, room)
-
-    def _held(self, side: Side, unit: str) -> int:
-        return sum(_units(window, unit) for window in self._state.windows[side])
 
     def _fit(self, side: Side, part: Part, memory: MemoryLimit, room: float) -> list[Part]:
         """Add what came; newest first, for as long as there is room."""
@@ -106,12 +103,13 @@ class Remembered:
         share, cut_off = float(part.share), list[Part]()
         old = sorted(self._state.windows[side], key=_age)
         kept: list[BasicWindow] = []
-        for number, (slice_, start, stop) in enumerate(
+        # Numbers are names enough: slices with pieces would not fit into 64 bits.
+        for name, (_, start, stop) in enumerate(
             pieces(list(cut(batch)), memory.piece_rows(side, room))
         ):
             while old and old[-1].last > batch.axis[stop - 1]:
                 room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)
-            name, piece = (slice_ << _NAME_BITS) + number, batch.slice(start, stop)
+            piece = batch.slice(start, stop)
             window, blob = encode(name, self._state.sequence, piece, share)
             room -= _units(window, memory.unit)
             if room < 0:  # what is older has no room either
@@ -202,6 +200,11 @@ class Remembered:
 
 def _age(window: BasicWindow) -> tuple[int, int]:
     return window.last, window.sequence
+
+
+def remembered_units(state: WindowJoinState, side: Side, unit: str) -> int:
+    """Rows or bytes of a side's basic windows."""
+    return sum(_units(window, unit) for window in state.windows[side])
 
 
 def _units(window: BasicWindow, unit: str) -> int:

@@ -6,14 +6,14 @@ windows that expire as wholes, which gives a third way. Per batch, with B stored
 distinct keys in w basic windows, b tuples that come into the window and as many that leave it:
 
 =======  ==========================================================================================
-nested   ``compare * (n * B + b) + again(n) * B + probe * B + call * (w + 1) + invalidate * b``
+nested   ``compare * (n * B + b) + again(n) * B + listed * B + call * 2 * w + invalidate * b``
 hash     ``kept(b) + w * probes(n, B / w) + touch * n * B / |B| + invalidate * b``
          ``+ (window + call) * w + mapped * B``
 batch    ``made(n) + probes(B, n) + touch * n * B / |B| + call * w + compare * b + invalidate * b``
 =======  ==========================================================================================
 
-- *nested*: every arrival is compared with every stored tuple, in blocks of 128 arrivals, so n is
-  rounded up to whole blocks; a block with a match is looked at again. With n = rate_a, b = rate_b,
+- *nested*: a list is made of each basic window, and every arrival is compared with every stored
+  tuple, in blocks of 128; a block with a match is looked at again. With n = rate_a, b = rate_b,
   ``invalidate = compare = C_n`` and nothing else this is Eq. 2.
 - *hash*: every basic window has an index, made once and kept in a file; each arrival looks into all
   of them. With one basic window, ``insert = touch = C_h``, the paper's invalidation, a walk through
@@ -24,29 +24,30 @@ batch    ``made(n) + probes(B, n) + touch * n * B / |B| + call * w + compare * b
 
 What the paper's two constants do not have, for an index of r tuples:
 
-- A part ``found(r) = 1 - exp(-r / |B|)`` of the lookups finds its key, and as many of all |B| keys
-  are in the index; exact for uniform keys. A lookup that finds nothing is cheap.
-- The more of the index is outside of the caches the dearer is an access:
-  ``far(r) = r / (r + 1,000,000)`` of the most that it adds.
-- So m lookups cost ``probes(m, r) = m * (probe + far_probe * far(r) + found * found(r))``; to make
-  the index costs ``made(r) = build + r * (insert + far_insert * far(r)) + key * |B| * found(r)``,
-  and ``kept(r) = made(r) + file + keep * r`` if it is written to a file. In a list, ``again(n) =
-  again * n * found(min(n, 128))``.
+- A part ``p = 1 - exp(-r / |B|)`` of the lookups finds its key, and as many of all |B| keys are in
+  the index; exact for uniform keys. What that adds, ``hit(r) = found * p * (2 - p)``, is up to
+  twice as much for each if it is rare, and the processor does not expect it.
+- The more rows R the indexes of a method have together the more of them is outside of the quick
+  caches, and the dearer is an access: ``far(R) = R / (R + 300,000)`` of the most that it adds. R is
+  B for "hash" and n for "batch". A lookup has one access, and four more if it finds its key.
+- So m lookups cost ``probes(m, r) = m * (probe + hit(r) + far_probe * far(R) * (1 + 4 * p))``. To
+  make the index costs ``made(r) = build + r * (insert + far_insert * far(r)) + key * |B| * p``, and
+  ``kept(r) = made(r) + file + keep * r`` if it is written to a file. In a list of blocks of r
+  tuples, ``again(n) = again * n * p``.
 - Each call from Python costs as much as thousands of comparisons: one per basic window, whatever
   the method.
 
 Without fixed costs and the terms in b, nested is cheaper than hash while ``compare * n * B`` is
 less than ``w * probes(n, B / w) + touch * n * B / |B|``. For free lookups that is ``|B| < touch /
 compare``, what Eq. 8 says for a slow B. Batch is cheaper than hash once n is about B / w, the
-tuples of a basic window. A lookup in an index over the arrivals costs less than one block of
-comparisons, so nested is cheaper than batch only while an index is not worth making: for some
-thousand stored tuples and up to 128 arrivals.
+tuples of a basic window. Nested is cheaper than batch for few arrivals, about ``(probe - listed) /
+compare`` of them: some tens.
 
 Costs that all three share, such as reading a basic window, are left out.
 """
 
 from dataclasses import dataclass
-from math import ceil, exp
+from math import exp
 from typing import Final, Literal
 
 from streamjoin.core.kernels.scan import STRIDE
@@ -55,13 +56,13 @@ from streamjoin.errors import ConfigError
 Method = Literal["nested", "hash", "batch"]
 """How arrivals find their matches: see the module."""
 
-FAR_ROWS: Final = 1_000_000
-"""Rows of an index of which half are far, that is, outside of the caches that are quick."""
+FAR_ROWS: Final = 300_000
+"""Rows of indexes of which half are far, that is, outside of the caches that are quick."""
 
 
 @dataclass(frozen=True)
 class OperationCosts:
-    """Nanoseconds of one operation each; the defaults were measured on a server of 2023.
+    """Nanoseconds of one operation each; the defaults are of a server with 2 MB of L2 cache a core.
 
     Parameters
     ----------
@@ -69,12 +70,14 @@ class OperationCosts:
         One tuple compared in a scan (C_n).
     again
         One tuple of a block of the scan that has a match, looked at again.
+    listed
+        One tuple put into a list to be scanned.
     probe
-        One lookup in an index, or one pass over a list, besides what follows.
+        One lookup in an index, besides what follows.
     found
-        What a lookup costs more if it finds its key.
+        What a lookup costs more if it finds its key, as most do.
     far_probe
-        What a lookup costs more in an index that no cache holds.
+        What an access costs more in an index that no cache holds.
     touch
         One tuple accessed among those with the key that was looked up (C_h).
     insert
@@ -88,7 +91,7 @@ class OperationCosts:
     invalidate
         One tuple expired.
     call
-        One call that probes a basic window, or makes a list.
+        One call that probes a basic window, or makes a list of it.
     build
         Making an index, besides its tuples.
     file
@@ -99,22 +102,23 @@ class OperationCosts:
         What opening costs for each of its tuples.
     """
 
-    compare: float = 0.055
-    again: float = 1.0
-    probe: float = 2.8
-    found: float = 8.5
-    far_probe: float = 20.0
-    touch: float = 0.6
-    insert: float = 3.5
-    key: float = 12.0
-    far_insert: float = 50.0
-    keep: float = 12.0
-    invalidate: float = 1.0
-    call: float = 10_000.0
-    build: float = 13_000.0
+    compare: float = 0.051
+    again: float = 0.9
+    listed: float = 1.4
+    probe: float = 2.7
+    found: float = 6.0
+    far_probe: float = 4.7
+    touch: float = 0.55
+    insert: float = 5.3
+    key: float = 14.5
+    far_insert: float = 11.0
+    keep: float = 18.0
+    invalidate: float = 0.5
+    call: float = 8_600.0
+    build: float = 19_500.0
     file: float = 80_000.0
-    window: float = 35_000.0
-    mapped: float = 0.14
+    window: float = 38_000.0
+    mapped: float = 0.16
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class Load:
         return self.arrivals * self.stored / max(self.stored_keys, 1)
 
     def found(self, rows: float) -> float:
-        """Part of the lookups in an index of some rows that find their key."""
+        """Part of the keys that some rows have, and of the lookups that find theirs among them."""
         return 1 - exp(-rows / max(self.stored_keys, 1))
 
 
@@ -158,28 +162,27 @@ def costs_of(load: Load, operations: OperationCosts) -> dict[Method, float]:
     --------
     >>> load = Load(10, stored=1000, stored_keys=50, inserted=10, n_windows=4)
     >>> {method: round(ns) for method, ns in costs_of(load, OperationCosts()).items()}
-    {}
+    {'nested': 79020, 'hash': 286891, 'batch': 58878}
     """
     n, stored, new, windows = load.arrivals, load.stored, load.inserted, load.n_windows
     ops = operations
     append, expire = ops.compare * new, ops.invalidate * new
     touched = ops.touch * load.matches
     kept = _made(new, load, ops) + (ops.file + ops.keep * new if new else 0)
-    lookups = windows * _probes(n, stored / max(windows, 1), load, ops)
+    lookups = _probes(n * windows, stored / max(windows, 1), _far(stored), load, ops)
     opened = (ops.window + ops.call) * windows + ops.mapped * stored
-    streamed = _made(n, load, ops) + _probes(stored, n, load, ops) + ops.call * windows
+    streamed = _made(n, load, ops) + _probes(stored, n, _far(n), load, ops) + ops.call * windows
     return {
-        "nested": _scanned(load, ops) + ops.call * (windows + 1) + append + expire,
+        "nested": _scanned(load, ops) + ops.call * 2 * windows + append + expire,
         "hash": kept + lookups + opened + touched + expire,
         "batch": streamed + touched + append + expire,
     }
 
 
 def _scanned(load: Load, ops: OperationCosts) -> float:
-    """Each stored tuple compared with all arrivals."""
-    compared = ceil(load.arrivals / STRIDE) * STRIDE
-    again = load.arrivals * load.found(min(load.arrivals, STRIDE))
-    return load.stored * (ops.probe + ops.compare * compared + ops.again * again)
+    """Each arrival compared with all stored tuples."""
+    found = load.found(min(load.stored / max(load.n_windows, 1), STRIDE))
+    return load.stored * (ops.listed + load.arrivals * (ops.compare + ops.again * found))
 
 
 def _made(rows: float, load: Load, ops: OperationCosts) -> float:
@@ -190,9 +193,15 @@ def _made(rows: float, load: Load, ops: OperationCosts) -> float:
     return ops.build + rows * (ops.insert + ops.far_insert * _far(rows)) + ops.key * keys
 
 
-def _probes(lookups: float, rows: float, load: Load, ops: OperationCosts) -> float:
-    """Lookups in an index over some rows."""
-    return lookups * (ops.probe + ops.far_probe * _far(rows) + ops.found * load.found(rows))
+def _probes(lookups: float, rows: float, far: float, load: Load, ops: OperationCosts) -> float:
+    """Lookups in an index over some rows, of which a part is far."""
+    found = load.found(rows)
+    return lookups * (ops.probe + _hit(found, ops) + ops.far_probe * far * (1 + 4 * found))
+
+
+def _hit(found: float, ops: OperationCosts) -> float:
+    """What it adds to a lookup that some part of them finds something."""
+    return ops.found * found * (2 - found)
 
 
 def _far(rows: float) -> float:
@@ -213,7 +222,7 @@ def choose(
 
     Examples
     --------
-    >>> load = Load(40, stored=1000, stored_keys=50, inserted=40, n_windows=4)
+    >>> load = Load(10, stored=20_000, stored_keys=5_000, inserted=10, n_windows=4)
     >>> choose(load, OperationCosts()), choose(load, OperationCosts(), current="nested")
     ('batch', 'nested')
     """

@@ -10,7 +10,7 @@ from streamjoin.repro.base import AllNumbers, Figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-WIDTH: Final = 5.6
+WIDTH: Final = 5.1
 """Inches; narrow, so that words stay readable on a phone."""
 COLOURS: Final = ("#2f8fd0", "#e08a00", "#1a9e77", "#d1495b", "#9a6fd0", "#8c8c8c")
 """Readable on white and on black, and told apart by the colour-blind."""

@@ -58,7 +58,10 @@ class LazySpark:
             master="local[2]",
             conf={
                 "spark.sql.session.timeZone": "UTC",
-                "spark.sql.shuffle.partitions": "1",  # the streams are small: fewer tasks
+                # The streams are small: what counts is to start quickly.
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+                "spark.sql.codegen.wholeStage": "false",
+                "spark.sql.shuffle.partitions": "1",
                 "spark.local.dir": str(self._scratch),
                 "spark.sql.warehouse.dir": str(self._scratch / "warehouse"),
             },

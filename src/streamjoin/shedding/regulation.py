@@ -19,6 +19,12 @@ FIRST_COST_US: Final = 2.0
 CLEARLY: Final = 1.1
 """A division is changed for so many times the results, and for more than chance explains."""
 STEADY: Final = ("best", "slower")
+MOST_PACES: Final = 4.0
+"""A batch counts for at most so many times the stream time of those before: a gap, or a row whose
+time is far ahead, must not pay for a flood."""
+BORROWED: Final = 0.02
+"""Part of the last allowance that a batch without any may borrow: where nothing is let in, nobody
+knows what is missed."""
 LEAST_RATE: Final = 1e-9
 """Stands for the rate of a stream that has brought nothing yet."""
 
@@ -57,7 +63,7 @@ class SheddingPlan:
     Parameters
     ----------
     let_in
-        Rows of each side; fractions are carried to the next batch.
+        Rows of each side, with fractions.
     memory
         What this shard may remember of each side; None for all.
     """
@@ -75,20 +81,23 @@ class Came:
     own
         Rows of each side that take part, in this shard.
     total
-        Rows of each side in all shards.
+        About as many in all shards.
     seconds
         Event time that has passed since the batch before.
     windows
-        Windows of the two streams, in seconds.
+        How long rows of the two streams are remembered, in seconds.
     sizes
         Units of memory that a row of each side takes.
+    held
+        Units of memory that rows of each side take now, in this shard.
     """
 
     own: tuple[int, int]
-    total: tuple[int, int]
+    total: tuple[float, float]
     seconds: float
     windows: tuple[float, float]
-    sizes: tuple[float, float]
+    sizes: tuple[float, float] = (1.0, 1.0)
+    held: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass
@@ -97,18 +106,20 @@ class SheddingState:
 
     Parameters
     ----------
-    latest
-        The newest event time.
+    clock, pace
+        Event time that has been reached, and seconds of it that a batch brings, as an average that
+        forgets.
     rates
         Of the two streams.
-    own, total
-        Rows of each side that come to this shard in a batch and to all, as averages that forget.
-    unspent
-        Rows that could have been let in but did not come.
+    part
+        Which part of all rows comes to this shard, likewise; over all shards they add up to one.
+    allowance, unspent
+        Rows that the last batch could let in (in all shards), and how many it let in less or, if it
+        borrowed, more.
     cpu_us, handled
         CPU time of a batch and tuples that were let in, as averages that forget.
     carried
-        Fractions of rows that may still be let in.
+        Fractions of rows that were let in less, or more, because rows are whole.
     divided
         Parts of the memory and of the rate that the left stream has; None before the first plan.
     sample_shares
@@ -117,10 +128,11 @@ class SheddingState:
         What was missed.
     """
 
-    latest: int | None = None
+    clock: int | None = None
+    pace: float = 0.0
     rates: Rates = field(default_factory=Rates)
-    own: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    total: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    part: float | None = None
+    allowance: float = 0.0
     unspent: float = 0.0
     cpu_us: float = 0.0
     handled: float = 0.0
@@ -142,27 +154,43 @@ class SheddingState:
         }
         return cls(**{**values, **parts})
 
-    def elapsed(self, latest: int | None, earliest: int | None) -> float:
-        """Seconds of event time since the batch before; of the first batch, those that it spans."""
-        if latest is None:
+    def elapsed(self, newest: int | None, span: float, slack_us: int) -> float:
+        """Seconds of event time since the batch before.
+
+        Parameters
+        ----------
+        newest
+            Time that the batch has reached.
+        span
+            Seconds that it spans, which is what counts if it is the first.
+        slack_us
+            How far behind rows may be.
+        """
+        if newest is None:
             return 0.0
-        since = self.latest if self.latest is not None else earliest
-        self.latest = latest if self.latest is None else max(self.latest, latest)
-        return 0.0 if since is None else max(0, latest - since) / 1e6
+        if self.clock is None:
+            self.clock, self.pace = newest, span
+            return span
+        ahead, most = (newest - self.clock) / 1e6, MOST_PACES * self.pace
+        if ahead < -slack_us / 1e6 - most:
+            self.clock = newest  # a batch before had a time that was far ahead
+            return self.pace
+        self.clock = max(self.clock, newest)
+        if ahead <= 0:
+            return 0.0
+        seconds = min(ahead, most) if most else ahead
+        self.pace += WEIGHT * (seconds - self.pace)
+        return seconds
 
     def plan(self, shedding: Shedding, came: Came) -> SheddingPlan:
         """Decide on a batch, from what was known before and what it brings."""
         self.rates.see(came.total, came.seconds)
-        self.own = [o + WEIGHT * (n - o) for o, n in zip(self.own, came.own, strict=True)]
-        self.total = [t + WEIGHT * (n - t) for t, n in zip(self.total, came.total, strict=True)]
-        known = self.rates.per_second or came.total
-        left, right = (
-            size * copies for size, copies in zip(came.sizes, shedding.copies, strict=True)
-        )
-        demand = Demand(
-            (max(known[0], LEAST_RATE), max(known[1], LEAST_RATE)), came.windows, (left, right)
-        )
-        rows = self._rows_allowed(shedding, came.seconds)
+        sent = sum(n * copies for n, copies in zip(came.total, shedding.copies, strict=True))
+        if sent:
+            part = sum(came.own) / sent
+            self.part = part if self.part is None else self.part + WEIGHT * (part - self.part)
+        demand = self._demand(shedding, came)
+        rows = self._rows_allowed(shedding, came)
         service = None if rows is None else max(rows / (came.seconds or 1.0), LEAST_RATE)
         allocation = plan(shedding.split, demand, Limits(service, shedding.memory))
         if shedding.split in STEADY:
@@ -182,11 +210,25 @@ class SheddingState:
         """CPU time of one tuple: a ratio of averages, so that a small batch weighs little."""
         return self.cpu_us / self.handled if self.handled else FIRST_COST_US
 
-    def whole(self, side: int, let_in: float) -> int:
-        """Rows to let in, carrying the fraction."""
-        exact = let_in + self.carried[side]
-        self.carried[side] = exact - int(exact)
-        return int(exact)
+    def target(self, side: int, let_in: float) -> float:
+        """Rows to let in, with what earlier batches let in less or more."""
+        return max(let_in + self.carried[side], 0.1 * let_in)
+
+    def _demand(self, shedding: Shedding, came: Came) -> Demand:
+        """What the streams would take; a stream that pauses still has what is remembered of it."""
+        known = self.rates.per_second or came.total
+        rates = max(known[0], LEAST_RATE), max(known[1], LEAST_RATE)
+        left, right = (
+            size * copies for size, copies in zip(came.sizes, shedding.copies, strict=True)
+        )
+        windows = came.windows
+        if shedding.memory is not None and self.part:
+            held = [units / self.part for units in came.held]
+            windows = (
+                max(windows[0], held[0] / (rates[0] * left)),
+                max(windows[1], held[1] / (rates[1] * right)),
+            )
+        return Demand(rates, windows, (left, right))
 
     def _steady(self, new: Allocation, demand: Demand) -> Allocation:
         """Stay with the division of before unless another promises clearly more results.
@@ -207,24 +249,22 @@ class SheddingState:
         self.divided = [_left_part(new.memory), _left_part(new.rates)]
         return new
 
-    def _rows_allowed(self, shedding: Shedding, seconds: float) -> float | None:
+    def _rows_allowed(self, shedding: Shedding, came: Came) -> float | None:
         """Rows that all shards together can take, if they are as busy as this one."""
+        own = sum(came.own) / max(sum(came.total), LEAST_RATE)
+        cost_of_all = max(self.cost_us * own, LEAST_RATE)
         if shedding.cpu_us_per_batch is not None:
-            return shedding.cpu_us_per_batch / self._cost_of_all()
+            return shedding.cpu_us_per_batch / cost_of_all
         if shedding.rate is not None:
-            new = shedding.rate * seconds
+            new = shedding.rate * came.seconds
         elif shedding.cpu_us_per_second is not None:
-            new = shedding.cpu_us_per_second * seconds / self._cost_of_all()
+            new = shedding.cpu_us_per_second * came.seconds / cost_of_all
         else:
             return None
-        # What was not used is there for a batch that brings no newer time; but no more than the
-        # last one had, or a silence would pay for a flood.
-        self.unspent = min(self.unspent, new) if new else self.unspent
-        return new + self.unspent
-
-    def _cost_of_all(self) -> float:
-        """CPU time of this shard for each row that comes to all."""
-        return self.cost_us * max(sum(self.own), LEAST_RATE) / max(sum(self.total), LEAST_RATE)
+        if new:
+            self.allowance = new
+        self.unspent = max(-self.allowance, min(self.allowance, self.unspent)) + new
+        return max(self.unspent, BORROWED * self.allowance)
 
     def _let_in(
         self, allocation: Allocation, rows: float | None, came: Came
@@ -235,25 +275,21 @@ class SheddingState:
         room = [rows * rate / sum(allocation.rates) for rate in allocation.rates]
         spare = [max(0.0, room[side] - came.total[side]) for side in SIDES]
         shares = [
-            min(1.0, (room[side] + spare[1 - side]) / max(came.total[side], 1)) for side in SIDES
+            min(1.0, (room[side] + spare[1 - side]) / max(came.total[side], LEAST_RATE))
+            for side in SIDES
         ]
-        self.unspent = max(0.0, rows - sum(shares[side] * came.total[side] for side in SIDES))
+        self.unspent -= sum(shares[side] * came.total[side] for side in SIDES)
         return shares[0] * came.own[0], shares[1] * came.own[1]
 
     def _memory(self, shedding: Shedding, allocation: Allocation) -> Pair | None:
-        """Memory of this shard, by its part of each side's rows; all parts add up to one."""
-        if allocation.memory is None or shedding.memory is None:
+        """Memory of this shard: its part of all, divided as planned.
+
+        The part does not depend on the division, so that shards which divide differently keep the
+        limit together. Where both windows fit, what is left is room for bursts.
+        """
+        if allocation.memory is None or shedding.memory is None or self.part is None:
             return None
-        # Where both windows fit, what is left is room for bursts.
-        unused = max(1.0, shedding.memory / max(sum(allocation.memory), LEAST_RATE))
-        left, right = (
-            unused
-            * allocation.memory[side]
-            * self.own[side]
-            / max(self.total[side] * shedding.copies[side], LEAST_RATE)
-            for side in SIDES
-        )
-        return left, right
+        return _divide((shedding.memory * self.part, 0.0), _left_part(allocation.memory))
 
 
 def _left_part(pair: Pair) -> float:

@@ -20,11 +20,18 @@ GROUP: Final = 4
 
 
 def row_hashes(batch: Batch, side: Side, salt: int) -> NDArray[np.uint64]:
-    """A number per row that looks random. O(n)."""
+    """A number per row that looks random, by key and time. O(n)."""
     hashes = np.full(len(batch), 0x5EED + salt + side, np.int64)
     fold_words(hashes, batch.keys if batch.stream.key else batch.contents)
     fold_words(hashes, batch.times)
     return hashes.view(np.uint64)
+
+
+def random_number(side: Side, sequence: int) -> float:
+    """A number from 0 to 1 that looks random, for a side and a batch."""
+    hashes = np.array([0x5EED + LET_IN + side])
+    fold_words(hashes, np.array([sequence]))
+    return float(hashes.view(np.uint64)[0]) / 2.0**64
 
 
 def choose(batch: Batch, side: Side, n: int) -> Batch:
@@ -33,7 +40,9 @@ def choose(batch: Batch, side: Side, n: int) -> Batch:
         return batch
     chosen = np.zeros(len(batch), np.bool_)
     if n > 0:
-        chosen[np.argpartition(row_hashes(batch, side, LET_IN), n - 1)[:n]] = True
+        hashes = row_hashes(batch, side, LET_IN)
+        fold_words(hashes.view(np.int64), batch.contents)  # tells rows of one key and time apart
+        chosen[np.argpartition(hashes, n - 1)[:n]] = True
     return batch.where(chosen)
 
 

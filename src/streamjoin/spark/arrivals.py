@@ -28,6 +28,7 @@ class PackedRow(NamedTuple):
     nulls: int
     clock: int
     total: int
+    joinable: int
     task_rows: int
     all_rows: int
     known: str
@@ -93,7 +94,7 @@ def _arrival(join: WindowJoin, side: Side, rows: list[PackedRow]) -> Arrival:
         latest=_latest(rows),
         nulls=sum(int(row.nulls) for row in rows),
         order=Order.joined(orders) if stream.window_rows is not None else None,
-        total=sum(int(row.total) for row in rows),
+        total=sum(int(row.joinable) for row in rows),
     )
 
 

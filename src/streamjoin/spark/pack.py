@@ -36,7 +36,7 @@ NEVER: Final = -(2**63)
 
 PACKED_DDL: Final = (
     "shard long, side int, part int, chunk int, latest long, nulls long, clock long, "
-    "total long, task_rows long, all_rows long, known string, "
+    "total long, joinable long, task_rows long, all_rows long, known string, "
     "blob binary, loose binary, order binary, spread binary, copies binary"
 )
 _PACKED: Final = pa.schema(
@@ -49,6 +49,7 @@ _PACKED: Final = pa.schema(
         ("nulls", pa.int64()),
         ("clock", pa.int64()),
         ("total", pa.int64()),
+        ("joinable", pa.int64()),
         ("task_rows", pa.int64()),
         ("all_rows", pa.int64()),
         ("known", pa.string()),
@@ -71,10 +72,10 @@ class Packer:
     Each packed row holds what one map task has for one shard in one chunk: `blob` the rows,
     `loose` those that can match nothing but are answered, `order` the times of all rows and which
     of them are the shard's. `clock` is the task's, `latest` the largest event time of the chunk;
-    `total` counts its rows and `nulls`, in the first shard, those that can match nothing. Of hot
-    keys, `spread` are rows that the shard counts, `copies` those that another one does, `known`
-    says which of the shard's keys the task took for hot, `task_rows` and `all_rows` how many rows
-    were sent to the shards that share its task and to all.
+    `total` counts its rows, `joinable` those that can match something and `nulls`, in the first
+    shard, those that cannot. Of hot keys, `spread` are rows that the shard counts, `copies` those
+    that another one does, `known` says which of the shard's keys the task took for hot, `task_rows`
+    and `all_rows` how many rows were sent to the shards that share its task and to all.
     """
 
     join: WindowJoin
@@ -115,6 +116,7 @@ class Packer:
             pa.array([arranged.loose.num_rows] + [0] * (n - 1), pa.int64()),
             pa.array([time.time_ns() // 1000] * n, pa.int64()),
             pa.array([rows.num_rows] * n, pa.int64()),
+            pa.array([arranged.rows.num_rows] * n, pa.int64()),
             *self._told(split, spread, known),
             blobs if fragments == list(range(n)) else blobs.take(pa.array(fragments)),
             self._loose(arranged, part),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 METRICS = "streamjoin"
+COUNTERS_FIELD = "counters"
+"""Name of the struct with a join's counters, below the join's name in ``observedMetrics``."""
 POLL_SECONDS = 0.2
 LONGEST_BATCH_SECONDS = 120.0
 
@@ -67,14 +69,14 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
     ...     "batchId": 3, "timestamp": "2026-01-01T00:00:00.000Z",
     ...     "sources": [{"numInputRows": 6}, {"numInputRows": 4}],
     ...     "durationMs": {"triggerExecution": 250}, "sink": {"numOutputRows": -1},
-    ...     "observedMetrics": {"streamjoin": {"rows_out": 4, "late_left": 1, "late_right": None}}})
+    ...     "observedMetrics": {"streamjoin": {"counters": {"rows_out": 4, "late_left": 1}}}})
     >>> progress.rows_out, progress.late, progress.seconds
     (4, 1, 0.25)
     """
     counters: dict[str, int | None] = {}
     for name, values in document.get("observedMetrics", {}).items():
         if name.startswith(METRICS):
-            counters = _by_name(values)
+            counters = _counters(values)
     rows_out = counters.get("rows_out") or max(document["sink"].get("numOutputRows", 0), 0)
     return BatchProgress(
         batch=document["batchId"],
@@ -150,14 +152,21 @@ def _report(query: "StreamingQuery", seen: int, on_batch: Callable[[BatchProgres
     return seen
 
 
-def _by_name(values: dict[str, Any]) -> dict[str, int | None]:
+def _counters(values: dict[str, Any]) -> dict[str, int | None]:
     """Counters by name; Spark Connect hands over the values and, apart from them, the schema.
 
     Examples
     --------
-    >>> _by_name({"values": [4, None], "schema": {"fields": [{"name": "a"}, {"name": "b"}]}})
-    {'a': 4, 'b': None}
+    >>> kind = {"fields": [{"name": "pairs"}, {"name": "rows_out"}]}
+    >>> schema = {"fields": [{"name": "counters", "type": kind}]}
+    >>> _counters({"values": [{"values": [4, None], "schema": kind}], "schema": schema})
+    {'pairs': 4, 'rows_out': None}
     """
+    counters = _by_name(values).get(COUNTERS_FIELD)
+    return {} if counters is None else _by_name(counters)
+
+
+def _by_name(values: dict[str, Any]) -> dict[str, Any]:
     if set(values) != {"values", "schema"}:
         return values
     names = [field["name"] for field in values["schema"]["fields"]]

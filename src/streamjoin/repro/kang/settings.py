@@ -115,7 +115,7 @@ LIMITED_MEMORY: Final = Setting(
         "rate": "λ Prop",
         "faster": "Max B",
     },
-    warm=120,
+    warm=110,
     every=1,
     spark_every=20,
     spark_batches=2,
@@ -139,6 +139,6 @@ LIMITED_BOTH: Final = Setting(
     every=1,
     spark_every=10,
     spark_batches=5,
-    quick_seconds=90,
+    quick_seconds=60,
     seconds=600,
 )

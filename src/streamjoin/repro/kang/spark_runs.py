@@ -33,7 +33,6 @@ def spark_output(context: Context, setting: Setting) -> dict[str, float] | None:
     with tempfile.TemporaryDirectory(prefix="sj-repro-") as work:
         for name, table in zip("ab", tables, strict=True):
             _write(Path(work, name), table, cuts)
-        context.progress("all splits on Spark")
         query = _start(spark, Path(work), setting)
         query.awaitTermination()
     seconds = cuts[-1] - setting.warm
@@ -85,8 +84,8 @@ def _read(spark: "SparkSession", folder: Path) -> "DataFrame":
 def _pairs(query: "StreamingQuery", split: str) -> int:
     """Pairs of the batches in which the windows are full, as the join counts them."""
     batches: list[dict[str, Any]] = [p for p in query.recentProgress if p["numInputRows"]]
-    counters = [p["observedMetrics"][_counters(split)] for p in batches[WARM_BATCHES:]]
-    return sum(int(counter["pairs"]) for counter in counters)
+    seen = [p["observedMetrics"][_counters(split)]["counters"] for p in batches[WARM_BATCHES:]]
+    return sum(int(counters["pairs"]) for counters in seen)
 
 
 def _counters(split: str) -> str:

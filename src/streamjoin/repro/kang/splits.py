@@ -1,6 +1,7 @@
 """Figures 8 to 10: splits of CPU, memory and both, by the model and in the running join."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 from streamjoin import local
 from streamjoin.joins.moving_window import TupleRun, cost
@@ -54,15 +55,19 @@ def _with_windows(context: Context, allocation: Allocation) -> TupleRun:
 def _compare(context: Context, setting: Setting) -> Numbers:
     seconds = setting.quick_seconds if context.quick else setting.seconds
     measured = {}
-    for split in setting.strategies:
-        context.progress(f"split {split!r} in virtual time")
-        found = [_virtual(setting, split, seconds, seed) for seed in context.seeds]
-        measured[split] = Measurement.of(found)
+    context.spark.session()  # here, as it sends this process's error output elsewhere meanwhile
+    with ThreadPoolExecutor(1) as pool:  # Spark has its own process: both at once
+        on_spark = pool.submit(spark_output, context, setting)
+        for split in setting.strategies:
+            context.progress(f"split {split!r} in virtual time")
+            found = [_virtual(setting, split, seconds, seed) for seed in context.seeds]
+            measured[split] = Measurement.of(found)
+        context.progress("all splits on Spark")
     return {
         "names": setting.strategies,
         "model": {split: setting.model(split) for split in setting.strategies},
         "measured": measured,
-        "spark": spark_output(context, setting),
+        "spark": on_spark.result(),
         "no_spark": context.spark.absent,
         "every": setting.every,
         "spark_every": setting.spark_every,
