@@ -128,5 +128,5 @@ def test_an_index_can_be_written_down(
     for one, two in zip(*found, strict=True):
         assert one.tolist() == two.tolist()
     assert again.to_bytes() == written
-    with pytest.raises(ValueError, match="buffer"):
+    with pytest.raises(ValueError, match=r"not written to its end|buffer"):
         HashIndex.from_buffer(written[:-1])

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def start(spark: "SparkSession", folder: Path) -> "StreamingQuery":
     register_generator(spark)
     frame = spark.readStream.format(FORMAT).option("rate", 2000).load()
-    counted = frame.observe(
-        "streamjoin",
+    counters = F.struct(
         F.count(F.lit(1)).alias("rows_out"),
         F.max(F.lit(3)).cast("long").alias("late_left"),
         F.max(F.lit(9)).cast("long").alias("state_rows"),
     )
+    counted = frame.observe("streamjoin", counters.alias("counters"))
     writer = counted.writeStream.format("parquet").option("checkpointLocation", str(folder / "ck"))
     return writer.trigger(processingTime="300 milliseconds").start(str(folder / "out"))
 

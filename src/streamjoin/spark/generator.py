@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -45,7 +46,11 @@ def register_generator(spark: "SparkSession") -> None:
     >>> calls.columns
     ['person', 'called_at', 'caller', 'seconds']
     """
-    spark.dataSource.register(GeneratorSource)
+    try:
+        spark.dataSource.register(GeneratorSource)
+    except AnalysisException as error:  # a session beside one that has it may know it already
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 class RowRange(InputPartition):
