@@ -50,8 +50,8 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: tuple(map(str, row.values())))
 
 
-def counters_of(progress: Any, name: str = "streamjoin") -> Any:
-    """Counters of one batch; None if it had no input."""
+def counters_of(progress: Any, name: str = "streamjoin") -> dict[str, Any] | None:
+    """Counters of one batch; None if there was no such join in it."""
     seen = progress["observedMetrics"].get(name)
     return None if seen is None else seen["counters"]
 
@@ -61,7 +61,7 @@ def observed(query: StreamingQuery, name: str = "streamjoin") -> dict[str, int]:
     total: dict[str, int] = {}
     for progress in query.recentProgress:
         row = counters_of(progress, name)
-        for key, value in (row.asDict() if row else {}).items():
+        for key, value in (row or {}).items():
             if value is not None and key != "cpu_us":  # null in a batch without input
                 total[key] = value + (0 if key.startswith("state") else total.get(key, 0))
     return total

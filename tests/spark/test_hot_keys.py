@@ -187,7 +187,7 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
             ):
                 run(spark, tmp_path, "one")
         query = run(spark, tmp_path, "one")
-    assert counters_of(query.recentProgress[-1])["hot_keys"] == 1
+    assert (counters_of(query.recentProgress[-1]) or {})["hot_keys"] == 1
     run(spark, tmp_path, "two", fail_once)
     assert len(list((tmp_path / "hot").rglob("*.json"))) == 2
     left, right = (pa.concat_tables(tables) for tables in zip(*batches, strict=True))

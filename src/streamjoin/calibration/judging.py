@@ -40,6 +40,7 @@ class Judgement(NamedTuple):
     fit: Fit
     loss: float
     crossovers: list[Crossover]
+    timed: list[Timed]
 
 
 def judge(operations: OperationCosts, quick: bool) -> Judgement:
@@ -56,6 +57,7 @@ def judge(operations: OperationCosts, quick: bool) -> Judgement:
         fit=Fit.of(predicted, measured, logs=True),
         loss=max(loss_of(list(methods)) for _, methods in settings),
         crossovers=[found for window in windows for found in _crossovers(window, timed)],
+        timed=timed,
     )
 
 

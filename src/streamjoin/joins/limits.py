@@ -223,7 +223,8 @@ def _span(times: Times) -> float:
     if not len(times):
         return 0.0
     quarter = len(times) // 4
-    return 2 * int(times[-1 - quarter] - times[quarter]) / 1e6
+    middle, whole = times[-1 - quarter] - times[quarter], times[-1] - times[0]
+    return int(min(2 * middle, whole)) / 1e6
 
 
 def _whole(missed: float) -> int:

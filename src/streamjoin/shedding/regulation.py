@@ -25,6 +25,9 @@ time is far ahead, must not pay for a flood."""
 BORROWED: Final = 0.02
 """Part of the last allowance that a batch without any may borrow: where nothing is let in, nobody
 knows what is missed."""
+LEAST_SHARE: Final = 0.02
+"""Part of the rows that a budget of CPU always lets in. To receive rows costs something too: where
+that alone is more than the budget, turning away still more of them would not help."""
 LEAST_RATE: Final = 1e-9
 """Stands for the rate of a stream that has brought nothing yet."""
 
@@ -253,12 +256,13 @@ class SheddingState:
         """Rows that all shards together can take, if they are as busy as this one."""
         own = sum(came.own) / max(sum(came.total), LEAST_RATE)
         cost_of_all = max(self.cost_us * own, LEAST_RATE)
+        least = LEAST_SHARE * sum(came.total)
         if shedding.cpu_us_per_batch is not None:
-            return shedding.cpu_us_per_batch / cost_of_all
+            return max(least, shedding.cpu_us_per_batch / cost_of_all)
         if shedding.rate is not None:
             new = shedding.rate * came.seconds
         elif shedding.cpu_us_per_second is not None:
-            new = shedding.cpu_us_per_second * came.seconds / cost_of_all
+            new = max(least, shedding.cpu_us_per_second * came.seconds / cost_of_all)
         else:
             return None
         if new:

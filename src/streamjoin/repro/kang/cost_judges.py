@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from streamjoin.repro.base import AllNumbers, Judge, Judged, Numbers
+from streamjoin.repro.kang.costs import SCALED_KEYS
 from streamjoin.repro.kang.operator import FULL
 from streamjoin.repro.measurement import short, within
 
@@ -112,18 +113,23 @@ def _figure_4(numbers: AllNumbers) -> Judged:
         and round(found["at_120"], 1) == 60918
         and within(found["counted_crossover"].mean, 67.01, 0.03)
     )
-    clean = _winners(found["rates"], found["seconds"]) == ["HJ", "NLJ"]
+    scaled, k = found["scaled_crossover"], numbers["ratio"]["direct"]
+    predicted = SCALED_KEYS / k - 1
     said = "do not cross" if math.isnan(seconds) else f"cross at {seconds:.0f}"
     return Judged(
-        model_holds and clean and within(seconds, 70, 0.1),
+        model_holds and scaled > 1 and 0.5 <= scaled / predicted <= 2,
         model=(
             f"HJ = NLJ at {found['crossover']:.2f}; HJ reaches 60,000 units/s at "
             f"{found['full_load']:.1f}"
         ),
-        measured=f"counted accesses cross at {found['counted_crossover']}; our seconds {said}",
+        measured=(
+            f"counted accesses cross at {found['counted_crossover']}; our seconds, {SCALED_KEYS} "
+            f"keys, at {10 * scaled:.0f} (a ratio of {scaled:.1f})"
+        ),
         why=(
-            f"{'Model and counts agree' if model_holds else 'Model or counts are off'}; "
-            f"by the wall clock the lines {said}."
+            f"{'Model and counts agree' if model_holds else 'Model or counts are off'}; for our "
+            f"C_h/C_n of {k:.0f} Eq. 7 puts the crossover of {SCALED_KEYS} keys at a ratio of "
+            f"{predicted:.1f}. With 10 keys our seconds {said}, as Eq. 8 says for that C_h/C_n."
         ),
     )
 
@@ -183,16 +189,21 @@ def _figure_6(numbers: AllNumbers) -> Judged:
     found = numbers["figure 6"]
     rates = found["rates"]
     counted = {join: [m.mean for m in found["measured"][join]] for join in FULL}
-    by_count, by_clock = _winners(rates, counted), _winners(rates, found["seconds"])
-    best = {join: _wins(rates, found["seconds"], join) for join in FULL}
+    ratios = found["scaled_ratios"]
+    by_count, by_clock = _winners(rates, counted), _winners(ratios, found["scaled_seconds"])
+    few = _winners(rates, found["seconds"])
     return Judged(
-        by_count == by_clock == ["HHJ", "HNJ"] and _turns_near_70(rates, found["seconds"]),
+        by_count == ["HHJ", "HNJ"] and _clear_winners(ratios, found["scaled_seconds"]),
         model="HHJ to 67.01 tuples/s, then HNJ",
         measured=(
-            f"counted: {' then '.join(by_count)} from {found['counted_crossover']}; fastest: "
-            + ", ".join(f"{join} at {n} rates" for join, n in best.items() if n)
+            f"counted: {' then '.join(by_count)} from {found['counted_crossover']}; fastest with "
+            f"{SCALED_KEYS} keys: {' then '.join(by_clock)}, from "
+            f"{10 * found['scaled_crossover']:.0f} tuples/s"
         ),
-        why=f"Fastest by our seconds, from slow to fast streams: {', '.join(by_clock)}.",
+        why=(
+            f"{SCALED_KEYS} keys are to our C_h/C_n about what 10 are to 1.3. With 10 keys the "
+            f"fastest are, from slow to fast streams: {', '.join(few)}."
+        ),
     )
 
 
@@ -227,13 +238,16 @@ def _winners(rates: Sequence[float], costs: Mapping[str, Sequence[float]]) -> li
     return [join for i, join in enumerate(best) if i == 0 or best[i - 1] != join]
 
 
-def _wins(rates: Sequence[float], costs: Mapping[str, Sequence[float]], join: str) -> int:
-    return sum(min(costs, key=lambda j: costs[j][i]) == join for i in range(len(rates)))
-
-
-def _turns_near_70(rates: Sequence[float], seconds: Mapping[str, Sequence[float]]) -> bool:
-    at = _wins(rates, seconds, "HHJ")  # so many rates before the change
-    return 0 < at < len(rates) and rates[at - 1] <= 77 and rates[at] >= 63
+def _clear_winners(ratios: Sequence[float], seconds: Mapping[str, Sequence[float]]) -> bool:
+    """Whether HHJ is the fastest where rates are alike, and HNJ where they are far apart."""
+    best = {
+        ratio: min(seconds, key=lambda join: seconds[join][i]) for i, ratio in enumerate(ratios)
+    }
+    return all(
+        winner == ("HHJ" if ratio <= 2 else "HNJ")
+        for ratio, winner in best.items()
+        if ratio <= 2 or ratio >= 13
+    )
 
 
 COST_JUDGES: Final[dict[str, Judge]] = {

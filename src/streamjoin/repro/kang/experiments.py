@@ -1,7 +1,7 @@
 """The experiments of Kang et al., one for each figure, and the worked examples.
 
 `costs`: Figures 2 to 6; `output_rates`: Figure 7; `splits`: Figures 8 to 10; `examples`: Figure 11
-and what needs no data.
+and what needs no data; `ratio` and `validation`: the costs of this machine.
 """
 
 from typing import Final
@@ -20,6 +20,7 @@ from streamjoin.repro.kang.examples import examples, surface
 from streamjoin.repro.kang.output_rates import figure_7
 from streamjoin.repro.kang.ratio import ratio
 from streamjoin.repro.kang.splits import figure_8, figure_9, figure_10, resources
+from streamjoin.repro.kang.validation import validation
 
 EXPERIMENTS: Final = (
     Experiment("examples", examples),
@@ -37,4 +38,5 @@ EXPERIMENTS: Final = (
     Experiment("figure 10", figure_10),
     Experiment("resources", resources),
     Experiment("figure 11", surface),
+    Experiment("validation", validation),
 )
