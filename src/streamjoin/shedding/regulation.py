@@ -20,8 +20,8 @@ CLEARLY: Final = 1.1
 """A division is changed for so many times the results, and for more than chance explains."""
 STEADY: Final = ("best", "slower")
 MOST_PACES: Final = 4.0
-"""A batch counts for at most so many times the stream time of those before: a gap, or a row whose
-time is far ahead, must not pay for a flood."""
+"""A batch counts for at most so many times the stream time of those before, unless its rows span
+more: a gap, or a row whose time is far ahead, must not pay for a flood."""
 BORROWED: Final = 0.02
 """Part of the last allowance that a batch without any may borrow: where nothing is let in, nobody
 knows what is missed."""
@@ -165,7 +165,7 @@ class SheddingState:
         newest
             Time that the batch has reached.
         span
-            Seconds that it spans, which is what counts if it is the first.
+            Seconds that most of its rows span; all that counts if it is the first.
         slack_us
             How far behind rows may be.
         """
@@ -174,7 +174,7 @@ class SheddingState:
         if self.clock is None:
             self.clock, self.pace = newest, span
             return span
-        ahead, most = (newest - self.clock) / 1e6, MOST_PACES * self.pace
+        ahead, most = (newest - self.clock) / 1e6, max(span, MOST_PACES * self.pace)
         if ahead < -slack_us / 1e6 - most:
             self.clock = newest  # a batch before had a time that was far ahead
             return self.pace
