@@ -25,12 +25,13 @@ COUNTS = {
 def test_rows_and_ratios(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def run(plan: budget.Plan) -> dict[str, dict[str, int]]:
+    def run(_module: str, document: dict[str, Any], _name: str) -> dict[str, dict[str, Any]]:
+        plan = budget.Plan(**document)
         asked.append(plan)
         assert all(len(list(Path(folder).iterdir())) == 4 for folder in (plan.left, plan.right))
         return {name: vars(counts) for name, counts in COUNTS.items()}
 
-    monkeypatch.setattr(budget, "_in_process", run)
+    monkeypatch.setattr(budget, "in_process", run)
     monkeypatch.setattr(budget, "SMALL", budget.Size((40, 10), cold=2, warm=2, turns=1))
     result = CliRunner().invoke(app, ["bench", "budget", "--quick", "--json"])
     assert result.exit_code == 0, result.output

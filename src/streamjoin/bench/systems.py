@@ -22,9 +22,9 @@ from streamjoin.bench.queries import SYSTEMS, Task
 from streamjoin.errors import EngineError
 from streamjoin.spark.session import STATE_STORE, start_session
 
-__all__ = ["Task", "Timing", "measure"]
+__all__ = ["SETTINGS", "Task", "Timing", "in_process", "measure"]
 
-_SETTINGS: Final = {
+SETTINGS: Final = {
     "spark.driver.memory": "6g",
     f"{STATE_STORE}rocksdb.trackTotalNumberOfRows": "false",  # counting costs a look-up a write
     "spark.sql.streaming.join.stateFormatVersion": "4",  # the fastest of Spark's own formats
@@ -51,34 +51,39 @@ class Timing:
 
 
 def measure(task: Task) -> Timing:
-    """Run a task in a new process, and leave nothing of it behind.
+    """Run a task in a new process, and leave nothing of it behind."""
+    return Timing(**in_process("streamjoin.bench.systems", asdict(task), task.system))
+
+
+def in_process(module: str, document: dict[str, Any], name: str) -> dict[str, Any]:
+    """Run a module that reads a JSON document and prints one, in a process of its own.
 
     Output goes through files: a JVM that outlives its Python would hold a pipe open.
     """
-    command = [sys.executable, "-m", "streamjoin.bench.systems"]
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=complained,
             text=True,
             start_new_session=True,
         )
-        process.communicate(json.dumps(asdict(task)))
+        process.communicate(json.dumps(document))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         said.seek(0)
         complained.seek(0)
         if process.returncode != 0:
             lines = complained.read().strip().splitlines() or ["no message"]
-            msg = f"bench: {task.system} failed: {lines[-1]}"
+            msg = f"bench: {name} failed: {lines[-1]}"
             raise EngineError(msg)
-        return Timing(**json.loads(said.read().splitlines()[-1]))
+        found: dict[str, Any] = json.loads(said.read().splitlines()[-1])
+        return found
 
 
 def _execute(task: Task, work: Path) -> Timing:
-    conf = {**_SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
+    conf = {**SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
     spark = start_session(task.system, master="local[2]", conf=conf, log=work / "log")
     query = (
         SYSTEMS[task.system](spark, task)
