@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from time import thread_time_ns
 from typing import Any, Final, cast
 
@@ -18,7 +18,7 @@ from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
 from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState, refuse_other
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import METRIC_NAMES, JoinMetrics
 from streamjoin.spark.arrivals import PackedRow, from_batches, from_frames, unpack, unpack_spread
 from streamjoin.spark.hot_keys import HotFolder
 from streamjoin.spark.late import LateSink
@@ -142,7 +142,8 @@ class ShardJoin:
             if not self.routing.counts(shard, side):
                 once = ("late", "idle_late", "dropped")
                 counted |= {f"{cause}_{name}": 0 for cause in once}
-        return json.dumps(asdict(replace(metrics, **counted, busiest=metrics.work)))
+        counts = replace(metrics, **counted, busiest=metrics.work)
+        return json.dumps([getattr(counts, name) for name in METRIC_NAMES])
 
     def _write_late(self, logic: SpreadJoinLogic, label: int, run: Run) -> None:
         """Keep the late rows of a batch, if asked to."""
