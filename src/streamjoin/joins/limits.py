@@ -147,7 +147,16 @@ class Limits:
             windows=(kept[0], kept[1]),
             sizes=(sizes[0], sizes[1]),
             held=(held[0], held[1]),
+            part=self._part(arrivals, all_rows),
         )
+
+    def _part(self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]) -> float | None:
+        """Of all rows that are sent, the part that comes here; all parts add up to one."""
+        sent = 0
+        for side, copies in zip(SIDES, self._shedding.copies, strict=True):
+            total = arrivals[side].total
+            sent += copies * (all_rows[side] if total is None else total)
+        return sum(all_rows) / sent if sent else None
 
     def _row_size(self, side: Side, arrival: Arrival) -> float:
         if self._shedding.memory_unit == "rows":

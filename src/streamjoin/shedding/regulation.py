@@ -93,6 +93,8 @@ class Came:
         Units of memory that a row of each side takes.
     held
         Units of memory that rows of each side take now, in this shard.
+    part
+        Which part of all rows, late ones too, comes to this shard; None if there are none.
     """
 
     own: tuple[int, int]
@@ -101,6 +103,7 @@ class Came:
     windows: tuple[float, float]
     sizes: tuple[float, float] = (1.0, 1.0)
     held: tuple[float, float] = (0.0, 0.0)
+    part: float | None = 1.0
 
 
 @dataclass
@@ -188,10 +191,9 @@ class SheddingState:
     def plan(self, shedding: Shedding, came: Came) -> SheddingPlan:
         """Decide on a batch, from what was known before and what it brings."""
         self.rates.see(came.total, came.seconds)
-        sent = sum(n * copies for n, copies in zip(came.total, shedding.copies, strict=True))
-        if sent:
-            part = sum(came.own) / sent
-            self.part = part if self.part is None else self.part + WEIGHT * (part - self.part)
+        if came.part is not None:
+            before = came.part if self.part is None else self.part
+            self.part = before + WEIGHT * (came.part - before)
         demand = self._demand(shedding, came)
         rows = self._rows_allowed(shedding, came)
         service = None if rows is None else max(rows / (came.seconds or 1.0), LEAST_RATE)
