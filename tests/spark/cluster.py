@@ -68,7 +68,7 @@ class Cluster:
         self.states = {label: state for label, (_, state) in zip(self.labels, found, strict=True)}
         tables = pa.concat_tables([table for tables, _ in found for table in tables])
         counters = tables["counters"].drop_null().to_pylist()
-        self.metrics = [JoinMetrics(**json.loads(text)) for text in counters]
+        self.metrics = [JoinMetrics(*json.loads(text)) for text in counters]
         self.total = sum(self.metrics, JoinMetrics())
         return tables.filter(tables["counters"].is_null()).drop("counters").rename_columns(names)
 
