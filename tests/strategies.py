@@ -24,9 +24,9 @@ Size = int | Rows | None
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
-FEW = settings(max_examples=30)
+FEW = settings(max_examples=25)
 """For properties that look at one aspect of many."""
-EACH = settings(max_examples=60)
+EACH = settings(max_examples=40)
 """For a property that is tried for each type of join."""
 
 

@@ -49,9 +49,9 @@ def test_kill_9_at_random_points(spark: SparkSession, tmp_path: Path) -> None:
 
     chance = random.Random(11)
     kills = 0
-    while not _run_until(tmp_path, chance.uniform(1.0, 6.0) if kills < 3 else None):
+    while not _run_until(tmp_path, chance.uniform(1.0, 6.0) if kills < 2 else None):
         kills += 1
-    assert kills >= 2
+    assert kills >= 1
     one, two = (in_order(read_back(spark, tmp_path / o)) for o in ("out-whole", "out"))
     assert len(one) > 1000
     assert one == two
