@@ -17,7 +17,7 @@ os.environ["STREAMJOIN_CALIBRATION"] = os.path.join(tempfile.gettempdir(), "no-s
 
 # The first example of a test may compile kernels: no deadline.
 settings.register_profile("dev", deadline=None, max_examples=40)
-settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True)
+settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

@@ -24,9 +24,9 @@ Size = int | Rows | None
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=20)
 """For properties that look at one aspect of many."""
-EACH = settings(max_examples=40)
+EACH = settings(max_examples=30)
 """For a property that is tried for each type of join."""
 
 
