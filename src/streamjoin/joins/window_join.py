@@ -204,6 +204,8 @@ class WindowJoinState:
             seen=list(self.seen),
             methods=list(self.methods),
             selectivity=list(self.selectivity),
+            shedding=None,  # what a budget left is counted once, with the rows it was kept for
+            sampled=[0, 0],
             windows=windows,
         )
 
