@@ -35,6 +35,17 @@ class JoinMetrics:
         Keys whose rows are spread over several shards.
     dropped_left, dropped_right
         Rows that were not let in, to keep within the budget of CPU.
+    compared_left, compared_right
+        Where comparisons are budgeted: pairs of an arriving row and a row of the left (right)
+        window that were compared, an index's work counted as if there were none.
+    skipped_left, skipped_right
+        Those that were left out to keep within the budget of CPU.
+    windows_read, windows_skipped
+        Stored basic windows that were probed, and those within reach that were not read.
+    selective
+        Shards that probed their windows in part; none: everything was compared.
+    lagging
+        Shards in which to receive the rows alone takes more than the budget.
     cut_left, cut_right
         Rows that were forgotten before their time, to keep within the memory.
     missed, missed_variance
@@ -71,6 +82,14 @@ class JoinMetrics:
     hot_keys: int = 0
     dropped_left: int = 0
     dropped_right: int = 0
+    compared_left: int = 0
+    compared_right: int = 0
+    skipped_left: int = 0
+    skipped_right: int = 0
+    windows_read: int = 0
+    windows_skipped: int = 0
+    selective: int = 0
+    lagging: int = 0
     cut_left: int = 0
     cut_right: int = 0
     missed: int = 0
@@ -79,6 +98,24 @@ class JoinMetrics:
     by_hash: int = 0
     by_nested: int = 0
     cpu_us: int = 0
+
+    @property
+    def fractions(self) -> tuple[float, float]:
+        """Part of the left and of the right window that was probed: r_1 and r_2 of Gedik et al.
+
+        Examples
+        --------
+        >>> JoinMetrics(compared_left=30, skipped_left=70).fractions
+        (0.3, 1.0)
+        """
+        left, right = (
+            done / (done + skipped) if done + skipped else 1.0
+            for done, skipped in (
+                (self.compared_left, self.skipped_left),
+                (self.compared_right, self.skipped_right),
+            )
+        )
+        return left, right
 
     @property
     def recall(self) -> float:

@@ -10,6 +10,7 @@ the `watermarks` after each batch; `split_late` says which rows take part.
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, NamedTuple
 
 from streamjoin.windows import Rows
@@ -127,6 +128,56 @@ def _same(x: Any, y: Any) -> bool:
     if isinstance(x, list | tuple):
         return len(x) == len(y) and all(map(_same, x, y))
     return bool(x == y or (x != x and y != y))
+
+
+def overlap(x: Iterable[Any] | None, y: Iterable[Any] | None) -> int | None:
+    """How many items two sets have in common; nulls are in none, and of null this is null.
+
+    Examples
+    --------
+    >>> overlap(["a", "b", "b", None], ["b", "c", None]), overlap(None, [])
+    (1, None)
+    """
+    if x is None or y is None:
+        return None
+    return len((set(x) & set(y)) - {None})
+
+
+WeightedSet = Mapping[Any, Any] | tuple[Sequence[Any] | None, Sequence[Any] | None] | None
+"""Weights by item; or items and weights; or null."""
+
+
+def inner_product(x: WeightedSet, y: WeightedSet) -> float | None:
+    """Products of the weights of common items, added up in the order of the items.
+
+    Items without a weight are in no set, and the weights of equal items are added. Of null, and of
+    items and weights that are not as many, this is null; also if it is not a number.
+
+    Examples
+    --------
+    >>> inner_product({"a": 0.5, "b": 2.0}, (["b", "c", "b"], [1.0, 9.0, 2.0]))
+    6.0
+    >>> print(inner_product({"a": float("inf")}, {"a": 0.0}))
+    None
+    """
+    mine, theirs = _weights(x), _weights(y)
+    if mine is None or theirs is None:
+        return None
+    total = 0.0
+    for item in sorted(mine.keys() & theirs.keys()):
+        total += mine[item] * theirs[item]
+    return None if isnan(total) else total
+
+
+def _weights(x: WeightedSet) -> dict[Any, float] | None:
+    items, weights = (list(x), list(x.values())) if isinstance(x, Mapping) else x or (None, None)
+    if items is None or weights is None or len(items) != len(weights):
+        return None
+    sums: dict[Any, float] = {}
+    for item, weight in zip(items, weights, strict=True):
+        if item is not None and weight is not None and not isnan(weight):
+            sums[item] = sums[item] + float(weight) if item in sums else float(weight)
+    return sums
 
 
 def join(

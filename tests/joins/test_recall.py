@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamjoin as sj
-from streamjoin.joins import cut_sample
+from streamjoin.joins import row_sample
 from tests.shedding.streams import counted, pair
 
 BUDGETS = {
@@ -30,7 +30,7 @@ def estimates(budget: sj.Budget, keys: int, skew: float) -> tuple[list[float], l
 
 def test_the_true_recall_lies_within_the_stated_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """In nine runs of ten, with samples so small that they too are a matter of chance."""
-    monkeypatch.setattr(cut_sample, "MOST_ROWS", 256)
+    monkeypatch.setattr(row_sample, "MOST_ROWS", 256)
     within, off, said = 0, list[float](), list[float]()
     for budget in BUDGETS.values():
         for keys, skew in STREAMS.values():

@@ -37,7 +37,8 @@ class BasicWindow:
 
     `slice` and `sequence` (the number of the batch that brought it) name it; `first` and `last` are
     its smallest and largest event times, or ranks where the window counts tuples; `checksum` is the
-    CRC-32 of its `size` bytes; `share` says which part of the tuples that came was let in.
+    CRC-32 of its `size` bytes; `share` says which part of the tuples that came was let in; `cells`
+    are the tuples of each cell of time, where they were counted.
     """
 
     slice: int
@@ -48,6 +49,7 @@ class BasicWindow:
     size: int
     checksum: int
     share: float = 1.0
+    cells: tuple[int, ...] = ()
 
     def may_meet(self, low: int, high: int) -> bool:
         """Whether a tuple with low <= time <= high may be in it."""
@@ -89,7 +91,7 @@ def cut(batch: Batch) -> Iterator[tuple[int, int, int]]:
 
 
 def encode(
-    slice_: int, sequence: int, batch: Batch, share: float = 1.0
+    slice_: int, sequence: int, batch: Batch, share: float = 1.0, cells: tuple[int, ...] = ()
 ) -> tuple[BasicWindow, pa.Buffer]:
     """A basic window's directory entry and its bytes (Arrow IPC, no schema).
 
@@ -104,7 +106,9 @@ def encode(
     blob = batch.rows.serialize()
     first, last = int(batch.axis[0]), int(batch.axis[-1])
     checksum = zlib.crc32(blob)
-    window = BasicWindow(slice_, sequence, len(batch), first, last, blob.size, checksum, share)
+    window = BasicWindow(
+        slice_, sequence, len(batch), first, last, blob.size, checksum, share, cells
+    )
     return window, blob
 
 

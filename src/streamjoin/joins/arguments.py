@@ -15,7 +15,7 @@ from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.budgets import limits_of, refuse_without_budget
+from streamjoin.joins.budgets import Shed, limits_of, refuse_without_budget
 from streamjoin.joins.columns import (
     SIDE_NAMES,
     kind_name,
@@ -23,6 +23,7 @@ from streamjoin.joins.columns import (
     output_columns,
     position_of,
     refuse_duplicates,
+    with_weight,
 )
 from streamjoin.joins.where import Where, parse_where
 from streamjoin.joins.window_join import Algorithm, Direction, How, Invalidation, WindowJoin
@@ -84,8 +85,10 @@ def resolve(
     idle_timeout: Duration | None = None,
     suffixes: tuple[str, str] = ("_left", "_right"),
     budget: Budget | None = None,
-    shed: str = "drop",
+    shed: Shed = None,
     split: str = "best",
+    utility: Both[str | None] = None,
+    weights: bool = False,
     algorithm: Both[str] = "auto",
     invalidation: str = "active",
     time_zone: str = "UTC",
@@ -130,24 +133,62 @@ def resolve(
         toward,
         found.predicate if found else None,
         found.band if found else None,
+        found.sets if found else None,
         idle_us,
-        *_methods(algorithm, invalidation, found is not None and found.band is not None),
+        *_methods(algorithm, invalidation, found.indexed if found else None),
     )
+    if weights:
+        if kind != "inner":
+            msg = f"weights: got True with how={how!r}; allowed: only with 'inner'"
+            raise ConfigError(msg)
+        join = replace(join, output=with_weight(join.output))
     if budget is None:
-        refuse_without_budget(shed, split)
+        refuse_without_budget(shed=shed, split=split, utility=utility)
         return Resolved(join, found)
     shedding = limits_of(join, budget, shed, split)
-    return Resolved(replace(join, shedding=shedding), found)
+    worth = _utility(utility, schemas, shedding.policy is not None)
+    return Resolved(replace(join, shedding=shedding, utility=worth), found)
+
+
+def _utility(
+    utility: Both[str | None], schemas: tuple[pa.Schema, pa.Schema], selective: bool
+) -> tuple[int | None, int | None]:
+    """Positions of the columns that say what a result is worth."""
+    if utility is None:
+        return None, None
+    names = utility if isinstance(utility, tuple) else (utility, utility)
+    if len(names) != 2 or not any(names):
+        msg = f"utility: got {utility!r}; allowed: a column name or a pair (left, right)"
+        raise ConfigError(msg)
+    if not selective:
+        msg = f"utility: got {utility!r} with shed='drop'; allowed: only with 'selective'"
+        raise ConfigError(msg)
+    left, right = (_number(schemas[side], names[side], side) for side in SIDES)
+    return left, right
+
+
+def _number(schema: pa.Schema, name: str | None, side: Side) -> int | None:
+    if name is None:
+        return None
+    position = position_of(schema, name, side, "utility")
+    kind = schema.types[position]
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        msg = (
+            f"utility: {SIDE_NAMES[side]} column {name!r} has type {kind_name(kind)}; "
+            "allowed: a number"
+        )
+        raise DataError(msg)
+    return position
 
 
 def _methods(
-    algorithm: Both[str], invalidation: str, has_band: bool
+    algorithm: Both[str], invalidation: str, indexed: str | None
 ) -> tuple[tuple[Algorithm, Algorithm], Invalidation]:
     left, right = (
         _one_of(word, "algorithm", ALGORITHMS) for word in _pair(algorithm, "algorithm", str)
     )
-    if has_band and not {left, right} <= {"auto", "batch"}:
-        msg = f"algorithm: got {algorithm!r} with a band in `where`; allowed: 'auto' or 'batch'"
+    if indexed and not {left, right} <= {"auto", "batch"}:
+        msg = f"algorithm: got {algorithm!r} with {indexed} in `where`; allowed: 'auto' or 'batch'"
         raise ConfigError(msg)
     return (left, right), _one_of(invalidation, "invalidation", INVALIDATIONS)
 
@@ -189,7 +230,8 @@ def _check_where(where: Where, how: How) -> None:
     if where.rest and how != "inner":
         msg = (
             f"where: {where.rest[0]!r} can only be evaluated after an inner join, and this one is "
-            f"{how!r}; allowed: comparisons, arithmetic, abs, BETWEEN, IN, IS NULL, AND, OR, NOT"
+            f"{how!r}; allowed: comparisons, arithmetic, abs, overlap, inner_product, BETWEEN, IN, "
+            "IS NULL, AND, OR, NOT"
         )
         raise ConfigError(msg)
 

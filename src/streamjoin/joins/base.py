@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,16 @@ from streamjoin.core.index import HashIndex
 from streamjoin.core.order import Order
 from streamjoin.core.window import BasicWindow
 
+WEIGHT: Final = -1
+
 
 @dataclass(frozen=True)
 class OutputColumn:
     """One column of the result: where it comes from and what it is called.
 
     `other` is the position on the other side of a key column that both have: where a row has no
-    partner on `side`, the value comes from there.
+    partner on `side`, the value comes from there. The position `WEIGHT` means no column of a side:
+    how many pairs this one stands for.
     """
 
     side: Side
@@ -31,6 +34,8 @@ class OutputColumn:
 
     def position_on(self, side: Side) -> int | None:
         """Where a row of a side has this column, if it does."""
+        if self.position == WEIGHT:
+            return None
         return self.position if side == self.side else self.other
 
 
@@ -64,10 +69,14 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Results as positions: row ``positions[0][i]`` of the left with ``positions[1][i]``."""
+    """Results as positions: row ``positions[0][i]`` of the left with ``positions[1][i]``.
+
+    `weights` say how many pairs each stands for, where some are left out.
+    """
 
     batches: tuple[Batch, Batch]
     positions: tuple[Positions, Positions]
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.positions[0])
@@ -86,8 +95,16 @@ class Pairs:
     def take(self, columns: Sequence[OutputColumn]) -> list[pa.Array]:
         """Build the rows, a column at a time."""
         at = [pa.array(positions) for positions in self.positions]
-        taken = [self.batches[c.side].rows.column(c.position).take(at[c.side]) for c in columns]
+        taken = [
+            self._weights()
+            if c.position == WEIGHT
+            else self.batches[c.side].rows.column(c.position).take(at[c.side])
+            for c in columns
+        ]
         return [_typed(array, c.type) for array, c in zip(taken, columns, strict=True)]
+
+    def _weights(self) -> pa.Array:
+        return pa.array(np.ones(len(self)) if self.weights is None else self.weights)
 
 
 @dataclass(frozen=True)

@@ -6,27 +6,37 @@ from typing import Final
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.planning.selective import POLICIES
 from streamjoin.planning.split import Limits, splits_for
 from streamjoin.shedding.regulation import Shedding
 from streamjoin.windows import Rows
 
-SHEDS: Final = ("drop",)
+Shed = str | list[str] | None
+"""What gives way: a word, or a list of what gives way first and what next."""
+
+SELECTIVE: Final = ("selective", "drop")
+LAG: Final = ("selective", "lag")
+DROP: Final = ("drop",)
 BEST: Final = "best"
 
 
-def limits_of(join: WindowJoin, budget: Budget, shed: str, split: str) -> Shedding:
+def limits_of(join: WindowJoin, budget: Budget, shed: Shed, split: str) -> Shedding:
     """Limits of a join that runs in one shard on one core, or an error that names the argument."""
     if not isinstance(budget, Budget):
         msg = f"budget: got {budget!r}; allowed: a Budget such as Budget(cpu=0.5)"
         raise ConfigError(msg)
-    if shed not in SHEDS:
-        msg = f"shed: got {shed!r}; allowed: {', '.join(SHEDS)}"
-        raise ConfigError(msg)
+    reactions = _reactions(shed, budget)
     _check_join(join, budget)
-    _check_split(budget, split)
+    selective = reactions != DROP
+    if selective:
+        _check_policy(split)
+    else:
+        _check_split(budget, split)
     share = budget.cpu_share
     return Shedding(
-        split=split,
+        split=BEST if selective else split,
+        policy=split if selective else None,
+        lag=reactions == LAG,
         cpu_us_per_second=None if share is None else share * 1e6,
         cpu_us_per_batch=budget.cpu_us_per_batch,
         rate=budget.rate,
@@ -35,18 +45,18 @@ def limits_of(join: WindowJoin, budget: Budget, shed: str, split: str) -> Sheddi
     )
 
 
-def refuse_without_budget(shed: str, split: str) -> None:
+def refuse_without_budget(**given: object) -> None:
     """Refuse what only a budget can use: it would change nothing.
 
     Examples
     --------
-    >>> refuse_without_budget("drop", "equal")
+    >>> refuse_without_budget(shed=None, split="equal")
     Traceback (most recent call last):
         ...
     streamjoin.errors.ConfigError: split: got 'equal' without a budget; allowed: only with one
     """
-    for argument, value, default in (("shed", shed, SHEDS[0]), ("split", split, BEST)):
-        if value != default:
+    for argument, value in given.items():
+        if value is not None and value != BEST:
             msg = f"{argument}: got {value!r} without a budget; allowed: only with one"
             raise ConfigError(msg)
 
@@ -80,6 +90,32 @@ def _check_join(join: WindowJoin, budget: Budget) -> None:
         raise ConfigError(msg)
     if join.is_ordered:
         msg = f"budget: got {budget.describe()} with a window of rows; allowed: windows of time"
+        raise ConfigError(msg)
+
+
+def _reactions(shed: Shed, budget: Budget) -> tuple[str, ...]:
+    """What gives way, in order."""
+    if shed is None:
+        return DROP if budget.cpu is None else SELECTIVE
+    words = (shed,) if isinstance(shed, str) else tuple(shed) if isinstance(shed, list) else None
+    words = SELECTIVE if words == SELECTIVE[:1] else words
+    if words not in (SELECTIVE, LAG, DROP):
+        msg = (
+            f"shed: got {shed!r}; allowed: 'selective', 'drop', or ['selective', 'lag'] for "
+            "batches that take longer rather than to turn rows away"
+        )
+        raise ConfigError(msg)
+    if words != DROP and budget.cpu is None:
+        msg = (
+            f"shed: got {shed!r} with {budget.describe()}; allowed: 'drop' (only cpu is selective)"
+        )
+        raise ConfigError(msg)
+    return words
+
+
+def _check_policy(split: str) -> None:
+    if split not in POLICIES:
+        msg = f"split: got {split!r}; allowed where comparisons are chosen: {', '.join(POLICIES)}"
         raise ConfigError(msg)
 
 

@@ -9,10 +9,11 @@ import pyarrow as pa
 from streamjoin._typing import SIDES, Side
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.window_join import How
 
 SIDE_NAMES: Final = ("left", "right")
+WEIGHT_NAME: Final = "_weight"
 
 
 def nullable(schema: pa.Schema) -> pa.Schema:
@@ -95,6 +96,14 @@ def output_columns(
         )
         raise ConfigError(msg)
     return tuple(columns)
+
+
+def with_weight(columns: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
+    """The result's columns, and one that says how many pairs each row stands for."""
+    if WEIGHT_NAME in {column.name.lower() for column in columns}:
+        msg = f"weights: the result has a column {WEIGHT_NAME!r}; allowed: other names (rename it)"
+        raise ConfigError(msg)
+    return (*columns, OutputColumn(0, WEIGHT, WEIGHT_NAME, pa.float64()))
 
 
 def _merged(left: Stream, right: Stream, a: int, b: int) -> OutputColumn:

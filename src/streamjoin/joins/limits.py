@@ -1,6 +1,7 @@
 """A join within its limits: what is let in, what is remembered, and what that cost."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -9,14 +10,17 @@ from numpy.typing import NDArray
 from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side, Times
 from streamjoin.core.window import slice_length
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
-from streamjoin.joins.cut_sample import MOST_ROWS, CutSample
 from streamjoin.joins.matching import Part, bounds, over_rows
 from streamjoin.joins.remembered import Remembered, remembered_units
+from streamjoin.joins.row_sample import CUT, LOOKING, MOST_ROWS, RowSample
+from streamjoin.joins.selection import Selection
+from streamjoin.joins.selective import Selective
+from streamjoin.joins.stopwatch import Stopwatch
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.memory_limit import MemoryLimit
 from streamjoin.shedding.recall import N_GROUPS, Shares
-from streamjoin.shedding.regulation import Came, Shedding, SheddingState
+from streamjoin.shedding.regulation import Came, Shedding, SheddingPlan, SheddingState
 from streamjoin.shedding.selection import choose, groups, random_number
 
 SAMPLE_PART: Final = 16
@@ -42,6 +46,8 @@ class Limits:
     ----------
     metrics
         What was left out.
+    watch
+        Tells what it takes to find results and to hand them out.
     """
 
     def __init__(
@@ -49,7 +55,13 @@ class Limits:
     ) -> None:
         self._join, self._shedding, self._state = join, shedding, state
         state.shedding = self._known = state.shedding or SheddingState()
-        self._samples = tuple(CutSample(join, state, store, side) for side in SIDES)
+        self._store = store
+        self._samples = tuple(
+            RowSample(join, state, store, side, CUT, state.sampled, self._known.sample_shares)
+            for side in SIDES
+        )
+        self._selective: Selective | None = None
+        self.watch = Stopwatch()
         self._missed = self._known.recall.missed, self._known.recall.variance
         self._memory: MemoryLimit | None = None
         self.metrics = JoinMetrics()
@@ -82,19 +94,31 @@ class Limits:
             len(arrivals[side].batch) - len(part.batch) for side, part in enumerate((left, right))
         ]
         self.metrics += JoinMetrics(dropped_left=dropped[LEFT], dropped_right=dropped[RIGHT])
-        self._let_in = len(left.batch) + len(right.batch)
+        self._let_in, self._seconds = len(left.batch) + len(right.batch), came.seconds
+        self._choose_parts((left, right), plan)
         return left, right
 
-    def count(self, pairs: Pairs, parts: tuple[Part, Part], *, found: bool = True) -> None:
-        """Count what pairs stand for."""
+    @property
+    def selection(self) -> Selection:
+        """What the batch probes."""
+        return Selection(self._join) if self._selective is None else self._selective.selection
+
+    def look(self, arrived: tuple[Part, Part]) -> Iterator[tuple[Pairs, tuple[Part, Part]]]:
+        """Pairs that a sample shows where the windows are not probed."""
+        return iter(()) if self._selective is None else self._selective.look(arrived)
+
+    def count(self, pairs: Pairs, parts: tuple[Part, Part], *, found: bool = True) -> Pairs:
+        """Count what pairs stand for; the pairs, with that as their weights."""
         if not len(pairs) or (found and all(_is_whole(part.share) for part in parts)):
-            return
+            return pairs
         at = pairs.positions
+        shares = _of(parts[LEFT].share, at[LEFT]), _of(parts[RIGHT].share, at[RIGHT])
         self._known.recall.add(
             (_groups(LEFT, parts[LEFT])[at[LEFT]], _groups(RIGHT, parts[RIGHT])[at[RIGHT]]),
-            (_of(parts[LEFT].share, at[LEFT]), _of(parts[RIGHT].share, at[RIGHT])),
+            shares,
             found=found,
         )
+        return replace(pairs, weights=np.ones(len(pairs)) / (shares[LEFT] * shares[RIGHT]))
 
     def count_cut(self, arrived: tuple[Part, Part]) -> None:
         """Count what arrivals would have matched of the rows for which there was no room."""
@@ -112,6 +136,8 @@ class Limits:
         for side in SIDES:
             if self._memory is not None or self._state.sampled[side]:
                 self._samples[side].update(cut[side], *self._sample_limits(side))
+        if self._selective is not None:
+            self._selective.remember(arrived, self._bytes_for_sample(), self._seconds)
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
         recall, (missed, variance) = self._known.recall, self._missed
         self.metrics += JoinMetrics(
@@ -128,9 +154,26 @@ class Limits:
         windows = [window for side in self._state.windows for window in side]
         return any(self._state.sampled) or any(window.share < 1 for window in windows)
 
-    def charge(self, cpu_us: float) -> None:
+    def charge(self, cpu_us: float, work: int, results: int) -> None:
         """Learn what the batch cost."""
         self._known.charge(cpu_us, self._let_in)
+        if self._selective is not None and self._known.selective is not None:
+            done = self._let_in, work + self._selective.work, results
+            found_us, emitted_us = self.watch.found_us, self.watch.used_us
+            self._known.selective.charge(cpu_us, found_us, emitted_us, done)
+
+    def _choose_parts(self, arrived: tuple[Part, Part], plan: SheddingPlan) -> None:
+        """Choose the parts of the windows that are probed (GED-A12)."""
+        policy, known = self._shedding.policy, self._known.selective
+        if policy is not None and known is not None:
+            self._selective = Selective(self._join, policy, self._state, known, self._store)
+            self.metrics += self._selective.plan(arrived, plan.cpu_us)
+            self.metrics += JoinMetrics(lagging=int(plan.lagging))
+        elif known is not None:  # there was such a budget before
+            for side in SIDES:
+                if known.sample_sizes[side]:
+                    self._store.remove_blob((LOOKING + side, 0, 0))
+            self._known.selective = None
 
     def _came(self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]) -> Came:
         kept = [_kept_seconds(self._join, side) for side in SIDES]
@@ -174,7 +217,8 @@ class Limits:
             # Some rows at least, even if there is little memory.
             some = SOME_ROWS * max(sizes) + EMPTY_BLOB
             self._for_sample = min(max(self._for_sample, some), total / 8)
-            left = 1 - 2 * self._for_sample / total if total else 0.0
+            kinds = 1 if self._shedding.policy is None else 2  # of samples
+            left = 1 - 2 * kinds * self._for_sample / total if total else 0.0
             memory = memory[0] * left, memory[1] * left
         return MemoryLimit(memory, sizes, unit)
 
@@ -187,6 +231,11 @@ class Limits:
                 "inf"
             )
         return MOST_ROWS, self._for_sample
+
+    def _bytes_for_sample(self) -> float:
+        """Bytes that the sample of a window that is probed in part may have."""
+        in_bytes = self._memory is not None and self._memory.unit == "bytes"
+        return self._for_sample if in_bytes else float("inf")
 
     def _choose(self, side: Side, arrival: Arrival, let_in: float) -> Part:
         n = len(arrival.batch)
@@ -202,8 +251,8 @@ class Limits:
 
     def _meet(self, side: Side, arrived: Part, other: Side, cut: Part) -> Iterator[Pairs]:
         low, high = bounds(self._join, side)
-        matcher = over_rows(self._join, other, cut.batch, cut.batch.times, (-high, -low))
-        return matcher.meet(arrived.batch, arrived.batch.times)
+        matcher = over_rows(self._join, other, cut.batch, cut.batch.times)
+        return matcher.meet(arrived.batch, arrived.batch.times, (-high, -low))
 
 
 def _groups(side: Side, part: Part) -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """What happens to a batch (KAN-A1, GED-A1).
 
 1. Rows below the watermark are late; the rest arrives. The watermark moves.
-2. Where there are limits, only some of the arrivals are let in.
+2. Where there are limits, only some of the arrivals are let in, or only parts of the windows are
+   probed (GED-A4).
 3. Arrivals of the left meet what is stored of the right; arrivals of the right meet what is stored
    of the left; arrivals meet arrivals. So each pair comes once, whatever the cuts.
 4. Rows whose window the watermark has passed are *final*: those that come out without a partner do
@@ -28,6 +29,7 @@ from streamjoin.joins.matching import Moved, Part, piece_rows
 from streamjoin.joins.methods import Direction
 from streamjoin.joins.ordering import release
 from streamjoin.joins.remembered import Remembered
+from streamjoin.joins.selection import Selection
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 
@@ -113,7 +115,10 @@ class WindowJoinLogic:
             if join.marks(side):
                 arrived[side].marks = np.zeros(len(arrived[side].batch), np.bool_)
         if join.how != "asof":
-            yield from self._counting(self._matches(remembered, arrived))
+            matches = self._matches(remembered, arrived)
+            if self._limits is not None:
+                matches = self._limits.watch.over(matches)
+            yield from self._counting(matches)
         for side in SIDES:
             if join.keeps(side):
                 yield from self._counting(self._alone(side, on_time[side].loose))
@@ -127,7 +132,7 @@ class WindowJoinLogic:
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost, where the next one is to be regulated by that."""
         if self._limits is not None:
-            self._limits.charge(cpu_us)
+            self._limits.charge(cpu_us, self._work, self.metrics.pairs)
 
     def _remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         if self._limits is None:
@@ -151,7 +156,7 @@ class WindowJoinLogic:
         windows = [w for side in self.state.windows for w in side]
         self.metrics += JoinMetrics(
             state_rows=sum(w.rows for w in windows),
-            state_bytes=sum(w.size for w in windows) + sum(self.state.sampled),
+            state_bytes=sum(w.size for w in windows) + self.state.sample_bytes,
             held_rows=sum(self.state.held),
         )
 
@@ -194,17 +199,26 @@ class WindowJoinLogic:
 
     def _matches(self, remembered: Remembered, arrived: tuple[Part, Part]) -> Iterator[Emitted]:
         """All pairs, and for a semi join the left rows that matched for the first time."""
+        self._work = 0
+        selection = Selection(self.join) if self._limits is None else self._limits.selection
         for side in SIDES:
             if not len(arrived[side].batch):
                 continue
-            direction = Direction(self.join, self.state, remembered, side, arrived, self._moved)
+            direction = Direction(
+                self.join, self.state, remembered, side, arrived, selection, self._moved
+            )
             for pairs, met in direction.matches():
                 parts = (arrived[side], met) if side == LEFT else (met, arrived[side])
-                if self._limits is not None:
-                    self._limits.count(pairs, parts)
-                yield from self._marked(pairs, parts)
-            if direction.windows:
-                self.metrics += JoinMetrics(**{f"by_{direction.method}": 1})
+                yield from self._marked(self._weighed(pairs, parts), parts)
+            self._work += direction.work
+            self.metrics += direction.metrics()
+        if self._limits is not None:
+            for pairs, parts in self._limits.look(arrived):
+                yield self._weighed(pairs, parts)
+
+    def _weighed(self, pairs: Pairs, parts: tuple[Part, Part]) -> Pairs:
+        """Count what pairs stand for, where some are left out."""
+        return pairs if self._limits is None else self._limits.count(pairs, parts)
 
     def _marked(self, pairs: Pairs, parts: tuple[Part, Part]) -> Iterator[Emitted]:
         for side in SIDES:

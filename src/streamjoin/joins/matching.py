@@ -34,6 +34,8 @@ class Index(Protocol):
         """Pairs of an index row and a row given here, in pieces."""
 
 
+Bounds = tuple[int, int]
+"""Inclusive bounds of a difference of coordinates."""
 Moved = Callable[[Batch], NDArray[np.bool_]]
 """Which rows of a batch meet each other in another shard."""
 
@@ -67,7 +69,7 @@ class Part:
     groups: NDArray[np.int64] | None = None
 
 
-def bounds(join: WindowJoin, side: Side) -> tuple[int, int]:
+def bounds(join: WindowJoin, side: Side) -> Bounds:
     """Inclusive bounds of (coordinate of an arrival of a side) - (coordinate of the other's row).
 
     Coordinates are times; or, where the other's window counts tuples, the arrival's place among
@@ -105,10 +107,13 @@ class Matcher:
         Those rows.
     index
         Over their keys and coordinates.
-    between
-        Inclusive bounds of (coordinate of an indexed row) - (coordinate of a row that is met).
     moved
         Where given: pairs of two such rows are left out.
+
+    Attributes
+    ----------
+    work
+        Rows that were met and candidates that were found for them, so far.
     """
 
     def __init__(
@@ -117,26 +122,53 @@ class Matcher:
         side: Side,
         rows: Batch,
         index: Index,
-        between: tuple[int, int],
         moved: Moved | None = None,
     ) -> None:
         self._join = join
         self._side = side
         self._rows = rows
         self._index = index
-        self._low, self._high = between
         self._moved = moved
         self._mine_moved = None if moved is None else moved(rows)
+        self.work = 0
 
-    def meet(self, other: Batch, at: Times) -> Iterator[Pairs]:
-        """All matches with rows of the other side, which have these coordinates, in pieces."""
+    def meet(
+        self, other: Batch, at: Times, between: Bounds, rows: Bounds | None = None
+    ) -> Iterator[Pairs]:
+        """All matches with rows of the other side, in pieces.
+
+        Parameters
+        ----------
+        other
+            Those rows.
+        at
+            Their coordinates.
+        between
+            Inclusive bounds of (coordinate of an indexed row) - (coordinate of a row given here).
+        rows
+            From which row to which; None for all.
+        """
+        for pairs in self.candidates(other, at, between, rows):
+            yield self.verified(pairs)
+
+    def candidates(
+        self, other: Batch, at: Times, between: Bounds, rows: Bounds | None = None
+    ) -> Iterator[Pairs]:
+        """As `meet`, but what comes need only look like a match."""
         most = piece_rows(self._rows, other)
-        for mine, theirs in self._here(other, self._candidates(other, at, most)):
+        start, stop = rows or (0, len(other))
+        if stop - start < len(other):
+            found = self._candidates(other.slice(start, stop), at[start:stop], between, most)
+            found = ((mine, theirs + np.int32(start)) for mine, theirs in found)
+        else:
+            found = self._candidates(other, at, between, most)
+        self.work += stop - start
+        for mine, theirs in self._here(other, found):
+            self.work += len(mine)
             if self._side == LEFT:
-                pairs = Pairs((self._rows, other), (mine, theirs))
+                yield Pairs((self._rows, other), (mine, theirs))
             else:
-                pairs = Pairs((other, self._rows), (theirs, mine))
-            yield self._verified(pairs)
+                yield Pairs((other, self._rows), (theirs, mine))
 
     def _here(self, other: Batch, pairs: Iterator[PairPositions]) -> Iterator[PairPositions]:
         """Leave out pairs that another shard finds."""
@@ -148,10 +180,12 @@ class Matcher:
             here = ~(self._mine_moved[mine] & theirs_moved[theirs])
             yield mine[here], theirs[here]
 
-    def _candidates(self, other: Batch, at: Times, most: int) -> Iterator[PairPositions]:
-        return self._index.probe_chunks(other.keys, at, self._low, self._high, most)
+    def _candidates(
+        self, other: Batch, at: Times, between: Bounds, most: int
+    ) -> Iterator[PairPositions]:
+        return self._index.probe_chunks(other.keys, at, *between, most)
 
-    def _verified(self, pairs: Pairs) -> Pairs:
+    def verified(self, pairs: Pairs) -> Pairs:
         """Leave out pairs that only look alike: equal hashes or buckets, or no predicate held."""
         left, right = self._join.streams
         if not (left.has_exact_key and right.has_exact_key):
@@ -171,7 +205,7 @@ class BandMatcher(Matcher):
 
     Parameters
     ----------
-    join, side, rows, between, moved
+    join, side, rows, moved
         As of a `Matcher`.
     at
         Coordinates of the rows.
@@ -183,7 +217,6 @@ class BandMatcher(Matcher):
         side: Side,
         rows: Batch,
         at: Times,
-        between: tuple[int, int],
         moved: Moved | None = None,
     ) -> None:
         assert join.band is not None
@@ -191,13 +224,15 @@ class BandMatcher(Matcher):
         values = self._band_values(side, rows)
         self._buckets = Buckets.over(values, float(join.band.width))
         keys = band_keys(rows.keys, self._buckets.of(values))
-        super().__init__(join, side, rows, HashIndex.build(keys, at), between, moved)
+        super().__init__(join, side, rows, HashIndex.build(keys, at), moved)
 
-    def _candidates(self, other: Batch, at: Times, most: int) -> Iterator[PairPositions]:
+    def _candidates(
+        self, other: Batch, at: Times, between: Bounds, most: int
+    ) -> Iterator[PairPositions]:
         values = self._band_values(1 - self._side, other)
         for rows, buckets in self._buckets.touched(values, self._band.beyond_finite):
             keys = band_keys(other.keys[rows], buckets)
-            found = self._index.probe_chunks(keys, at[rows], self._low, self._high, most)
+            found = self._index.probe_chunks(keys, at[rows], *between, most)
             for mine, theirs in found:
                 yield mine, rows[theirs].astype(np.int32)
 
@@ -207,14 +242,17 @@ class BandMatcher(Matcher):
 
 
 def over_rows(
-    join: WindowJoin,
-    side: Side,
-    rows: Batch,
-    at: Times,
-    between: tuple[int, int],
-    moved: Moved | None = None,
+    join: WindowJoin, side: Side, rows: Batch, at: Times, moved: Moved | None = None
 ) -> Matcher:
     """A matcher over an index of rows that have these coordinates, made here."""
-    if join.band is not None:
-        return BandMatcher(join, side, rows, at, between, moved)
-    return Matcher(join, side, rows, HashIndex.build(rows.keys, at), between, moved)
+    from streamjoin.joins.set_matching import SetMatcher  # which is a Matcher itself
+
+    matcher: Matcher
+    if join.sets is not None:
+        matcher = SetMatcher(join, join.sets, side, rows, at, moved)
+    elif join.band is not None:
+        matcher = BandMatcher(join, side, rows, at, moved)
+    else:
+        matcher = Matcher(join, side, rows, HashIndex.build(rows.keys, at), moved)
+    matcher.work += len(rows)
+    return matcher

@@ -17,14 +17,15 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamjoin._typing import LEFT, RIGHT, Side
-from streamjoin.core.batch import Batch
 from streamjoin.core.list_index import ListIndex
 from streamjoin.core.statistics import WEIGHT
 from streamjoin.core.window import BasicWindow
 from streamjoin.joins.base import Pairs
-from streamjoin.joins.matching import Index, Matcher, Moved, Part, bounds, coordinates, over_rows
+from streamjoin.joins.matching import Bounds, Matcher, Moved, Part, bounds, over_rows
 from streamjoin.joins.remembered import Remembered
+from streamjoin.joins.selection import Selection, reachable
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.metrics import JoinMetrics
 from streamjoin.planning.algorithm_choice import Load, Method, choose
 
 
@@ -41,8 +42,19 @@ class Direction:
         Whose arrivals probe.
     arrived
         The arrivals of both sides; at least one row of this one.
+    selection
+        What is probed.
     moved
         Where given: pairs of two such rows are left out.
+
+    Attributes
+    ----------
+    windows
+        Basic windows that are probed.
+    method
+        How.
+    work
+        Rows and candidates that were looked at.
     """
 
     def __init__(
@@ -52,14 +64,16 @@ class Direction:
         remembered: Remembered,
         side: Side,
         arrived: tuple[Part, Part],
+        selection: Selection,
         moved: Moved | None = None,
     ) -> None:
         self._join, self._state, self._remembered = join, state, remembered
         self._side, self._other = side, RIGHT if side == LEFT else LEFT
         self._part, self._met = arrived[side], arrived[self._other]
-        self._moved = moved
-        self._low, self._high = bounds(join, side)
-        self._at = coordinates(self._part)
+        self._selection, self._moved = selection, moved
+        self._between = selection.between(side)
+        self._at = selection.coordinates(self._part)
+        self._matchers: list[Matcher] = []
         self.windows = self._reached()
         self.method: Method = "batch"
         if self.windows:
@@ -67,8 +81,6 @@ class Direction:
 
     def matches(self) -> Iterator[tuple[Pairs, Part]]:
         """Pairs, and the part of the other side that they come from."""
-        if self._low > self._high:
-            return
         found = 0
         for pairs, stored in self._with_stored():
             found += len(pairs)
@@ -76,19 +88,38 @@ class Direction:
         self._learn(found)
         # Without an order both directions are found at once, else each by its own index.
         if len(self._met.batch) and (self._side == LEFT or self._join.is_ordered):
-            for pairs in self._over_arrivals.meet(self._met.batch, self._met.batch.axis):
-                yield pairs, self._met
+            for between in self._between:
+                for pairs in self._past_arrivals(self._met, between):
+                    yield self._selection.within(pairs), self._met
+
+    @property
+    def work(self) -> int:
+        """Rows and candidates that were looked at."""
+        return sum(matcher.work for matcher in self._matchers)
+
+    def metrics(self) -> JoinMetrics:
+        """How stored rows were met."""
+        if not self._selection.is_part:
+            return JoinMetrics(**{f"by_{self.method}": 1}) if self.windows else JoinMetrics()
+        (low, high), at = bounds(self._join, self._side), self._part.batch.times
+        near = self._remembered.reached(self._other, int(at[0]) - high, int(at[-1]) - low)
+        return JoinMetrics(
+            **({f"by_{self.method}": 1} if self.windows else {}),
+            windows_read=len(self.windows),
+            windows_skipped=len(set(near) - set(self.windows)),
+        )
 
     def _reached(self) -> list[BasicWindow]:
-        if self._low > self._high:
-            return []
-        first, last = int(self._at[0]) - self._high, int(self._at[-1]) - self._low
-        return self._remembered.reached(self._other, first, last)
+        reached: dict[BasicWindow, None] = {}
+        for low, high in self._between:
+            first, last = int(self._at[0]) - high, int(self._at[-1]) - low
+            reached |= dict.fromkeys(self._remembered.reached(self._other, first, last))
+        return list(reached)
 
     def _choose(self) -> Method:
         asked = self._join.algorithm[self._other]
-        if self._join.band is not None:
-            return "batch"  # a band is indexed over the rows that arrive
+        if self._join.band is not None or self._join.sets is not None:
+            return "batch"  # bands and sets are indexed over the rows that arrive
         if asked != "auto":
             return asked
         stored = sum(window.rows for window in self.windows)
@@ -105,26 +136,49 @@ class Direction:
     def _with_stored(self) -> Iterator[tuple[Pairs, Part]]:
         for window in self.windows:
             stored = self._remembered.part(self._other, window)
-            if self.method == "batch":
-                found = self._over_arrivals.meet(stored.batch, stored.batch.axis)
-            else:
-                found = self._over_stored(window, stored.batch).meet(self._part.batch, self._at)
-            for pairs in found:
-                yield pairs, stored
+            over_stored = None if self.method == "batch" else self._over_stored(window, stored)
+            for between in self._between:
+                if over_stored is None:
+                    found = self._past_arrivals(stored, between)
+                else:
+                    found = self._probing(over_stored, stored, between)
+                for pairs in found:
+                    yield self._selection.within(pairs), stored
 
-    def _over_stored(self, window: BasicWindow, rows: Batch) -> Matcher:
-        index: Index
+    def _past_arrivals(self, met: Part, between: Bounds) -> Iterator[Pairs]:
+        """Stream rows past the index of the arrivals, as far as those can reach them."""
+        axis = met.batch.axis
+        rows = reachable(axis, self._at, between)
+        return self._over_arrivals.meet(met.batch, axis, between, rows) if rows else iter(())
+
+    def _probing(self, over: Matcher, stored: Part, between: Bounds) -> Iterator[Pairs]:
+        """Probe the index of stored rows with the arrivals that can reach them."""
+        between = -between[1], -between[0]
+        rows = reachable(self._at, stored.batch.axis, between)
+        return over.meet(self._part.batch, self._at, between, rows) if rows else iter(())
+
+    def _over_stored(self, window: BasicWindow, stored: Part) -> Matcher:
+        rows, index = stored.batch, None
         if self.method == "hash":
             index = self._remembered.index(self._other, window)
-        else:
-            index = ListIndex.build(rows.keys, rows.axis)
-        between = -self._high, -self._low
-        return Matcher(self._join, self._other, rows, index, between, self._moved)
+        return self._counted(
+            Matcher(
+                self._join,
+                self._other,
+                rows,
+                index or ListIndex.build(rows.keys, rows.axis),
+                self._moved,
+            )
+        )
 
     @cached_property
     def _over_arrivals(self) -> Matcher:
-        between = self._low, self._high
-        return over_rows(self._join, self._side, self._part.batch, self._at, between, self._moved)
+        rows = self._part.batch
+        return self._counted(over_rows(self._join, self._side, rows, self._at, self._moved))
+
+    def _counted(self, matcher: Matcher) -> Matcher:
+        self._matchers.append(matcher)
+        return matcher
 
     def _learn(self, found: int) -> None:
         """Remember which share of the pairs matched, for the next batch."""

@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin.core.batch import Batch
+from streamjoin.core.cells import Axis
 from streamjoin.core.index import HashIndex
 from streamjoin.core.window import BasicWindow, cut, decode, encode
 from streamjoin.joins.base import BlobKey, WindowStore
@@ -35,6 +37,8 @@ class Remembered:
     def __init__(self, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> None:
         self._join, self._state, self._store = join, state, store
         self._parts: tuple[dict[BasicWindow, Part], ...] = ({}, {})
+        limits = join.shedding
+        self._axis = None if limits is None or limits.policy is None else Axis(join.windows_us)
 
     def horizon(self, side: Side) -> int | None:
         """Rows before this point of a side's axis are final: nothing that counts can match them."""
@@ -110,7 +114,7 @@ class Remembered:
             while old and old[-1].last > batch.axis[stop - 1]:
                 room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)
             piece = batch.slice(start, stop)
-            window, blob = encode(name, self._state.sequence, piece, share)
+            window, blob = encode(name, self._state.sequence, piece, share, self._cells(piece))
             room -= _units(window, memory.unit)
             if room < 0:  # what is older has no room either
                 cut_off.append(Part(batch.slice(0, stop), share=share))
@@ -153,6 +157,10 @@ class Remembered:
             self._parts[side][window] = part
         return part
 
+    def _cells(self, rows: Batch) -> tuple[int, ...]:
+        """Rows by cell of time, where comparisons are counted by them."""
+        return () if self._axis is None else self._axis.counts(rows.times)
+
     def _is_over(self, side: Side, last: int) -> bool:
         if self._join.streams[side].window_rows is not None:
             horizon = self.horizon(side)
@@ -190,7 +198,8 @@ class Remembered:
         for slice_, start, stop in cut(batch):
             if self._is_over(side, int(batch.axis[stop - 1])):
                 continue
-            window, blob = encode(slice_, self._state.sequence, batch.slice(start, stop), share)
+            rows = batch.slice(start, stop)
+            window, blob = encode(slice_, self._state.sequence, rows, share, self._cells(rows))
             self._store.put(side, window, blob)
             self._state.windows[side].append(window)
             if marks is not None and marks[start:stop].any():

@@ -1,13 +1,14 @@
-"""The `where` argument: SQL text in, keys, a predicate and a band out."""
+"""The `where` argument: SQL text in; keys, a predicate and what an index can use out."""
 
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamjoin.core.predicate import Band, Expression
+from streamjoin.core.predicate import Band, Expression, SetCondition
 from streamjoin.core.predicate.bands import find_band
 from streamjoin.core.predicate.build import all_of
 from streamjoin.core.predicate.expressions import Literal
+from streamjoin.core.predicate.sets import find_sets
 from streamjoin.errors import ConfigError
 
 
@@ -24,8 +25,8 @@ class Where:
         Positions of a left and a right column that must be equal and can be keys.
     predicate
         The other conditions that are understood; None if there are none.
-    band
-        What of the predicate an index can use.
+    band, sets
+        What of the predicate an index can use: one of them, or neither.
     rest
         Conditions that only Spark can evaluate, over structs that are called left and right.
     text
@@ -37,6 +38,14 @@ class Where:
     band: Band | None
     rest: tuple[str, ...]
     text: str
+    sets: SetCondition | None = None
+
+    @property
+    def indexed(self) -> str | None:
+        """What of the predicate an index can use, in words."""
+        if self.sets is not None:
+            return "sets"
+        return None if self.band is None else "a band"
 
 
 def parse_where(
@@ -74,12 +83,14 @@ def parse_where(
     parts = conjuncts(text, schemas, time_zone)
     understood = [part for part in parts if isinstance(part, Expression)]
     band, conditions = find_band(understood)
+    sets = find_sets(conditions)
     predicate = all_of(conditions) if conditions else None
     is_true = isinstance(predicate, Literal) and predicate.value is True
     return Where(
         equalities=tuple(dict.fromkeys(part for part in parts if isinstance(part, tuple))),
         predicate=None if is_true else predicate,
-        band=band,
+        band=band if sets is None else None,  # sets cost more to compare than numbers
         rest=tuple(part for part in parts if isinstance(part, str)),
         text=text,
+        sets=sets,
     )

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
-from streamjoin.core.predicate import Band, Expression
+from streamjoin.core.predicate import Band, Expression, SetCondition
 from streamjoin.core.stream import Stream
 from streamjoin.core.window import BasicWindow
 from streamjoin.durations import format_duration
@@ -45,8 +45,8 @@ class WindowJoin:
         Of an as-of join: the nearest earlier right tuple, or the nearest.
     predicate
         What a pair must fulfil besides equal keys; None for nothing.
-    band
-        The part of the predicate that is indexed.
+    band, sets
+        The part of the predicate that is indexed; at most one of them.
     idle_us
         After so long without a row a side no longer holds the watermark; None for never.
     algorithm
@@ -57,6 +57,8 @@ class WindowJoin:
         What operations cost, to decide by.
     shedding
         Limits that the join must keep; None for an exact one.
+    utility
+        Columns of the left and the right whose product says what a result is worth.
     """
 
     left: Stream
@@ -66,16 +68,23 @@ class WindowJoin:
     direction: Direction = "backward"
     predicate: Expression | None = None
     band: Band | None = None
+    sets: SetCondition | None = None
     idle_us: int | None = None
     algorithm: tuple[Algorithm, Algorithm] = ("auto", "auto")
     invalidation: Invalidation = "active"
     operations: OperationCosts = OperationCosts()  # noqa: RUF009  # frozen
     shedding: Shedding | None = None
+    utility: tuple[int | None, int | None] = (None, None)
 
     @property
     def streams(self) -> tuple[Stream, Stream]:
         """Left and right."""
         return self.left, self.right
+
+    @property
+    def windows_us(self) -> tuple[int, int]:
+        """The windows of time."""
+        return self.left.window_us, self.right.window_us
 
     @property
     def is_ordered(self) -> bool:
@@ -176,6 +185,12 @@ class WindowJoinState:
     shedding: SheddingState | None = None
     sampled: list[int] = field(default_factory=lambda: [0, 0])
 
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of all samples."""
+        selective = None if self.shedding is None else self.shedding.selective
+        return sum(self.sampled) + (0 if selective is None else sum(selective.sample_sizes))
+
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -187,7 +202,7 @@ class WindowJoinState:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "WindowJoinState":
         """Read `to_dict` back."""
-        left, right = ([BasicWindow(*w) for w in side] for side in values["windows"])
+        left, right = ([_window(w) for w in side] for side in values["windows"])
         shed = values.get("shedding")
         shedding = None if shed is None else SheddingState.from_dict(shed)
         return cls(**{**values, "windows": (left, right), "shedding": shedding})
@@ -245,6 +260,11 @@ class WindowJoinState:
             and self.clock is not None
             and self.clock - seen > idle_us
         )
+
+
+def _window(values: list[Any]) -> BasicWindow:
+    fields: list[Any] = [tuple(v) if isinstance(v, list) else v for v in values]
+    return BasicWindow(*fields)
 
 
 def _reached(before: int | None, times: list[int | None], lateness_us: int) -> int | None:

@@ -1,6 +1,8 @@
 """How many tuples are let in and how much is remembered, batch by batch (KAN-A17..A25).
 
-The *drop* semantics: a tuple that is not let in neither probes nor enters a window. Plans come from
+The *drop* semantics: a tuple that is not let in neither probes nor enters a window. (Where the
+windows are probed in part instead, `shedding.selective`, tuples are turned away only if to receive
+them costs too much.) Plans come from
 `planning.split`; here they get what they need, the streams' rates as observed, and what a tuple
 costs. Time is the streams' own: the budget of a batch is that of the event time it covers, so a
 recorded stream is regulated as the live one was, and a batch that is run again as before.
@@ -13,6 +15,7 @@ from streamjoin._typing import SIDES
 from streamjoin.core.statistics import WEIGHT, Rates
 from streamjoin.planning.split import Allocation, Demand, Limits, Pair, output, plan
 from streamjoin.shedding.recall import RecallEstimate
+from streamjoin.shedding.selective import SelectiveState
 
 FIRST_COST_US: Final = 2.0
 """CPU time of a tuple until one has been measured."""
@@ -48,6 +51,11 @@ class Shedding:
         What may be remembered, in all shards.
     copies
         To how many shards a left and a right row is sent.
+    policy
+        How the parts of the windows are chosen that are probed; None if all are probed, and tuples
+        are turned away instead.
+    lag
+        Whether batches that are too large even so take longer; else tuples are turned away.
     """
 
     split: str = "best"
@@ -57,6 +65,8 @@ class Shedding:
     memory: float | None = None
     memory_unit: Literal["bytes", "rows"] = "bytes"
     copies: tuple[int, int] = (1, 1)
+    policy: str | None = None
+    lag: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,10 +79,16 @@ class SheddingPlan:
         Rows of each side, with fractions.
     memory
         What this shard may remember of each side; None for all.
+    cpu_us
+        CPU time to receive and to compare, where comparisons are chosen; None for no limit.
+    lagging
+        Whether it is not even enough to receive all.
     """
 
     let_in: tuple[float, float]
     memory: tuple[float, float] | None
+    cpu_us: float | None = None
+    lagging: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +148,8 @@ class SheddingState:
         Of the rows of each side for which there is no room, the share that is kept as a sample.
     recall
         What was missed.
+    selective
+        What is known for choosing comparisons.
     """
 
     clock: int | None = None
@@ -146,6 +164,7 @@ class SheddingState:
     divided: list[float] | None = None
     sample_shares: list[float] = field(default_factory=lambda: [1.0, 1.0])
     recall: RecallEstimate = field(default_factory=RecallEstimate)
+    selective: SelectiveState | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
@@ -154,10 +173,12 @@ class SheddingState:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "SheddingState":
         """Read `to_dict` back."""
-        parts = {
+        parts: dict[str, Any] = {
             "rates": Rates(**values["rates"]),
             "recall": RecallEstimate(**values["recall"]),
         }
+        if values.get("selective") is not None:
+            parts["selective"] = SelectiveState.from_dict(values["selective"])
         return cls(**{**values, **parts})
 
     def elapsed(self, newest: int | None, span: float, slack_us: int) -> float:
@@ -195,13 +216,23 @@ class SheddingState:
             before = came.part if self.part is None else self.part
             self.part = before + WEIGHT * (came.part - before)
         demand = self._demand(shedding, came)
-        rows = self._rows_allowed(shedding, came)
+        cpu_us, lagging = None, False
+        if shedding.policy is None:
+            rows = self._rows_allowed(shedding, came)
+        else:
+            cpu_us = self._cpu_allowed(shedding, came)
+            rows = self._rows_receivable(cpu_us, came)
+            lagging = rows is not None
+            rows = None if shedding.lag else rows
         service = None if rows is None else max(rows / (came.seconds or 1.0), LEAST_RATE)
         allocation = plan(shedding.split, demand, Limits(service, shedding.memory))
         if shedding.split in STEADY:
             allocation = self._steady(allocation, demand)
         return SheddingPlan(
-            self._let_in(allocation, rows, came), self._memory(shedding, allocation)
+            self._let_in(allocation, rows, came),
+            self._memory(shedding, allocation),
+            cpu_us,
+            lagging,
         )
 
     def charge(self, cpu_us: float, rows: int) -> None:
@@ -271,6 +302,23 @@ class SheddingState:
             self.allowance = new
         self.unspent = max(-self.allowance, min(self.allowance, self.unspent)) + new
         return max(self.unspent, BORROWED * self.allowance)
+
+    def _cpu_allowed(self, shedding: Shedding, came: Came) -> float | None:
+        """CPU time of this shard for the batch."""
+        self.selective = self.selective or SelectiveState()
+        if shedding.cpu_us_per_batch is not None:
+            return self.selective.allow(shedding.cpu_us_per_batch)
+        if shedding.cpu_us_per_second is None:
+            return None
+        return self.selective.allow(shedding.cpu_us_per_second * came.seconds)
+
+    def _rows_receivable(self, cpu_us: float | None, came: Came) -> float | None:
+        """Rows that all shards can receive in that time; None if they can receive all."""
+        assert self.selective is not None
+        own = sum(came.own)
+        receivable = float(own) if cpu_us is None else self.selective.receivable(cpu_us)
+        least = LEAST_SHARE * own
+        return None if receivable >= own else max(receivable, least) * sum(came.total) / own
 
     def _let_in(
         self, allocation: Allocation, rows: float | None, came: Came

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, StringType, StructField, StructType
 
 from streamjoin._typing import SIDES
 from streamjoin.budget import Budget, refuse_too_much
@@ -17,7 +17,8 @@ from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
-from streamjoin.joins.budgets import over_shards
+from streamjoin.joins.base import WEIGHT
+from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
@@ -50,8 +51,10 @@ def join(
     rates: tuple[float, float] | None = None,
     hot_keys: str | Literal[False] | None = None,
     budget: Budget | None = None,
-    shed: str = "drop",
+    shed: Shed = None,
     split: str = "best",
+    utility: Both[str | None] = None,
+    weights: bool = False,
     algorithm: Both[str] = "auto",
     invalidation: str = "active",
     name: str = "streamjoin",
@@ -72,9 +75,12 @@ def join(
         compared for equality; a null key matches nothing. None: see `where`.
     where
         What else a pair must fulfil, as SQL over ``left.x`` and ``right.y``:
-        ``"abs(left.x - right.x) <= 5 AND left.volume < right.volume"``. Equalities become keys and
-        a band is indexed. With no equality at all the shards form a grid. Comparisons, arithmetic,
-        abs, BETWEEN, IN, IS NULL, AND, OR, NOT work with every `how`; other SQL with inner joins.
+        ``"abs(left.x - right.x) <= 5 AND left.volume < right.volume"``. Equalities become keys; a
+        band is indexed, and so is what two sets have in common: ``"overlap(left.tags, right.tags)
+        >= 3"`` of arrays, ``"inner_product(left.words, right.words) >= 0.5"`` of maps. With no
+        equality at all the shards form a grid. Comparisons, arithmetic, abs, overlap,
+        inner_product, BETWEEN, IN, IS NULL, AND, OR, NOT work with every `how`; other SQL with
+        inner joins.
     how
         ``inner``, ``left``, ``right``, ``full``, ``semi``, ``anti`` (both of the left side) or
         ``asof`` (every left row once, with the nearest right row of its key). Rows without a
@@ -157,7 +163,8 @@ def join(
         (_arrow_schema(left, "left"), _arrow_schema(right, "right")),
         on=on, where=where, how=how, direction=direction, time=time, window=window,
         lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes,
-        budget=budget, shed=shed, split=split, algorithm=algorithm, invalidation=invalidation,
+        budget=budget, shed=shed, split=split, utility=utility, weights=weights,
+        algorithm=algorithm, invalidation=invalidation,
         time_zone=_time_zone(left, where),
     )  # fmt: skip
     settings = resolved.join
@@ -337,8 +344,11 @@ def _arrow_field(field: StructField, argument: str) -> pa.Field:
 
 def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tuple[DataType, ...]:
     fields = left.schema.fields, right.schema.fields
-    kinds = []
+    kinds: list[DataType] = []
     for column in settings.output:
+        if column.position == WEIGHT:
+            kinds.append(DoubleType())
+            continue
         kind = fields[column.side][column.position].dataType
         if column.type != settings.streams[column.side].schema.types[column.position]:
             assert column.other is not None

@@ -167,6 +167,20 @@ class Unary(Expression):
 
 
 @dataclass(frozen=True)
+class Call(Expression):
+    """A function of columns, shown as ``name(left.x, right.y)``."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the function is called."""
+
+    def describe(self) -> str:
+        """The name with its arguments."""
+        return f"{self.name}({', '.join(operand.describe() for operand in self.operands)})"
+
+
+@dataclass(frozen=True)
 class Compare(Expression):
     """``= <> < <= > >= <=>`` of two operands of one type."""
 
@@ -304,7 +318,7 @@ def _shown(expression: Expression) -> Expression:
 
 def _enclosed(expression: Expression) -> str:
     """An operand, in parentheses unless it is a single word or call."""
-    single = isinstance(_shown(expression), Column | Literal | Unary)
+    single = isinstance(_shown(expression), Column | Literal | Unary | Call)
     return expression.describe() if single else f"({expression.describe()})"
 
 

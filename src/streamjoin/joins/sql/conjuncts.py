@@ -12,6 +12,7 @@ from streamjoin.core.predicate import Expression
 from streamjoin.core.predicate.build import NotUnderstoodError
 from streamjoin.errors import ConfigError
 from streamjoin.joins.sql.columns import Columns, names
+from streamjoin.joins.sql.sets import set_functions
 from streamjoin.joins.sql.translate import Translator
 
 Conjunct = tuple[int, int] | Expression | str
@@ -62,9 +63,21 @@ def _conjunct(text: str, condition: exp.Expr, columns: Columns, translator: Tran
     try:
         if re.search(r"\\|\$\{", text):  # escapes and variables are Spark's business
             raise NotUnderstoodError
-        return translator.condition(condition)
+        return translator.conjunct(condition)
     except NotUnderstoodError:
+        _refuse_sets(text, condition)
         return columns.qualified(text, condition)
+
+
+def _refuse_sets(text: str, condition: exp.Expr) -> None:
+    """Refuse a condition that neither the join nor Spark can evaluate."""
+    name = next(set_functions(condition), None)
+    if name is not None:
+        msg = (
+            f"where: {text!r} has parts that only Spark can evaluate, and Spark has no {name}; "
+            f"allowed: {name} with comparisons, arithmetic, AND, OR, NOT"
+        )
+        raise ConfigError(msg)
 
 
 def _parts(text: str, tokens: Sequence[Token], whole: exp.Expr) -> list[tuple[str, exp.Expr]]:

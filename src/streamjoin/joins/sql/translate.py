@@ -12,6 +12,7 @@ from streamjoin.core.predicate.expressions import Literal
 from streamjoin.errors import ConfigError
 from streamjoin.joins.sql import literals
 from streamjoin.joins.sql.columns import Columns
+from streamjoin.joins.sql.sets import arrays_overlap, set_function
 
 Node = Any  # exp.Expr with the arguments of its kind
 
@@ -49,6 +50,10 @@ class Translator:
     def __init__(self, columns: Columns, time_zone: str | None) -> None:
         self._columns = columns
         self._time_zone = time_zone
+
+    def conjunct(self, node: Node) -> Expression:
+        """A condition that must hold by itself, so that false and null are the same."""
+        return arrays_overlap(node, self._columns) or self.condition(node)
 
     def condition(self, node: Node) -> Expression:
         """An expression that is true, false or null."""
@@ -132,6 +137,12 @@ class Translator:
             return build.compare("<=>", operand, self._operand(node.expression))
         raise NotUnderstoodError
 
+    def _function(self, node: Node) -> Expression:
+        found = set_function(node, self._columns)
+        if found is None:
+            raise NotUnderstoodError
+        return found
+
     def _connected(
         self, node: Node, connect: Callable[[Sequence[Expression]], Expression]
     ) -> Expression:
@@ -140,6 +151,7 @@ class Translator:
 
 _OTHERS: Final[dict[type, Callable[[Translator, Node], Expression]]] = {
     exp.Abs: lambda translator, node: build.absolute(translator._operand(node.this)),
+    exp.Anonymous: Translator._function,
     exp.And: lambda translator, node: translator._connected(node, build.all_of),
     exp.Between: Translator._between,
     exp.Boolean: lambda _, node: Literal(pa.bool_(), node.this, str(node.this).upper()),

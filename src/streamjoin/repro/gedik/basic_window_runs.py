@@ -1,0 +1,60 @@
+"""Figure 9: output against the length of basic windows, without and with indexes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from streamjoin.joins.selective_settings import Index, ProbeCosts
+from streamjoin.repro.base import Context, Numbers
+from streamjoin.repro.gedik.workload import Seconds, Setting, results
+from streamjoin.repro.measurement import Measurement
+
+Lengths = tuple[float | None, ...]
+"""Basic windows in seconds; None is no basic windows."""
+
+LISTS: Final[Lengths] = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, None)
+INDEXED: Final[Lengths] = (0.25, 1.0, 4.0, 10.0, 50.0, 200.0, None)
+LOOK_UP: Final = 5.0
+"""To find a list costs as much as to walk this many of its entries (GED-C11; our choice)."""
+SORTED: Final[tuple[Index, ...]] = ("inverted-time", "inverted-identifier")
+
+
+def figure_9(context: Context) -> Numbers:
+    """Average output at a constant rate, by length of the basic windows."""
+    skews = (0.6, 0.8) if context.quick else (0.4, 0.6, 0.8)
+    left = {}
+    for skew in skews:
+        context.progress(f"lists, kappa {skew}")
+        setting = Setting(skew=skew, rates=((80.0, 500.0),))
+        left[skew] = _by_length(setting, LISTS, context.seeds, (30, 80))
+    right = {}
+    for index in SORTED:
+        context.progress(index)
+        right[index] = _indexed(context, index)
+    return {"left": left, "right": right}
+
+
+def _indexed(context: Context, index: Index) -> list[Measurement]:
+    """A quick run has a tenth of the paper's rate, hence of the entries in a list."""
+    share = 0.1 if context.quick else 1.0
+    setting = Setting(
+        skew=0.8,
+        window_s=200.0,
+        rates=((300.0, 500.0 * share),),
+        capacity=1_500_000 * share**2,
+        index=index,
+        costs=ProbeCosts(look_up=LOOK_UP * share),
+    )
+    return _by_length(setting, INDEXED, context.seeds[:3], (220, 300))
+
+
+def _by_length(
+    setting: Setting, lengths: Lengths, seeds: Sequence[int], span: Seconds
+) -> list[Measurement]:
+    runs = [
+        [replace(setting, basic_s=length).run("ra+tc+jd", seed) for length in lengths]
+        for seed in seeds
+    ]
+    return [
+        Measurement.of([results(run, span) for run in each]) for each in zip(*runs, strict=True)
+    ]

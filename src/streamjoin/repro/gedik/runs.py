@@ -1,0 +1,45 @@
+"""Runs of several policies on the same streams, and what one gives over another."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from streamjoin.joins.selective_settings import Policy
+from streamjoin.joins.selective_window import SelectiveRun
+from streamjoin.repro.base import Context
+from streamjoin.repro.gedik.densities import FloatArray
+from streamjoin.repro.gedik.workload import Seconds, Setting, results
+from streamjoin.repro.measurement import Measurement
+
+Runs = Mapping[str, Sequence[SelectiveRun]]
+"""One run for each seed, by policy."""
+
+
+def run_all(context: Context, setting: Setting, policies: Iterable[Policy]) -> Runs:
+    """Run each policy on the streams of each seed."""
+    runs: dict[str, list[SelectiveRun]] = {policy: [] for policy in policies}
+    for seed in context.seeds:  # outside: the streams of a seed are made once
+        for policy, found in runs.items():
+            found.append(setting.run(policy, seed))
+    return runs
+
+
+def outputs(runs: Runs, seconds: Seconds) -> dict[str, Measurement]:
+    """Results a second by policy."""
+    return {
+        policy: Measurement.of([results(run, seconds) for run in each])
+        for policy, each in runs.items()
+    }
+
+
+def gain(runs: Runs, policy: str, over: str, seconds: Seconds) -> Measurement:
+    """Results of a policy over those of another, each seed for itself."""
+    pairs = zip(runs[policy], runs[over], strict=True)
+    return Measurement.of([results(a, seconds) / results(b, seconds) for a, b in pairs])
+
+
+def series(runs: Sequence[SelectiveRun], name: str) -> FloatArray:
+    """A series by second, the mean over seeds; of counters by window, their sum."""
+    arrays = [np.asarray(getattr(run, name), np.float64) for run in runs]
+    mean: FloatArray = np.mean(arrays, axis=0)
+    return mean

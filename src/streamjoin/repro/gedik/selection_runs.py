@@ -1,0 +1,90 @@
+"""Figures 6 to 8: time correlation and join direction adaptation on streams with a shift."""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from streamjoin.joins.selective_settings import Policy
+from streamjoin.joins.selective_window import SelectiveRun
+from streamjoin.repro.base import Context, Numbers
+from streamjoin.repro.gedik.densities import Correlation
+from streamjoin.repro.gedik.ideal import ideal_gain
+from streamjoin.repro.gedik.runs import gain, outputs, run_all, series
+from streamjoin.repro.gedik.workload import FAST, MIDDLE, OVERLOADED, WHOLE, Setting
+from streamjoin.repro.measurement import Measurement
+
+SHIFTED: Final = Setting()
+POLICIES: Final[tuple[Policy, ...]] = ("ra", "ra+tc", "ra+tc+jd", "best", "drop")
+STEPS: Final = (("ra+tc", "ra"), ("ra+tc+jd", "ra+tc"))
+FRACTIONS: Final = {"500": 0.075, "300": 0.75 / 3.6}
+"""What `CAPACITY` pays for, two windows of 20 s, by tuples a second."""
+
+
+def figure_7(context: Context) -> Numbers:
+    """Fractions (Figure 6) and output (Figure 7) over time, for each policy."""
+    context.progress("kappa 0.6")
+    runs = run_all(context, SHIFTED, POLICIES)
+    context.progress("kappa 0.8")
+    more = run_all(context, replace(SHIFTED, skew=0.8), POLICIES)
+    spans = {"500": FAST, "300": MIDDLE, "both": OVERLOADED}
+    return {
+        "arrived": series(runs["ra"], "arrived"),
+        "fractions": series(runs["ra+tc+jd"], "fractions"),
+        "fractions_by_seed": [np.asarray(run.fractions) for run in runs["ra+tc+jd"]],
+        "outputs": {policy: series(each, "outputs").sum(axis=1) for policy, each in runs.items()},
+        "average": outputs(runs, OVERLOADED),
+        "steps": {
+            (top, name): gain(runs, top, below, span)
+            for top, below in STEPS
+            for name, span in spans.items()
+        },
+        "steps_skewed": {(top, "both"): gain(more, top, below, OVERLOADED) for top, below in STEPS},
+        "over_drop": {policy: gain(runs, policy, "drop", OVERLOADED) for policy in POLICIES[:-1]},
+        "over_drop_skewed": {p: gain(more, p, "drop", OVERLOADED) for p in POLICIES[:-1]},
+        "ideal": _ideal_steps(0.6),
+        "ideal_over_drop": {p: _ideal(p, 0.6) for p in POLICIES[:-1]},
+        "sampled": {p: Measurement.of([_sampled(r) for r in runs[p]]) for p in POLICIES[:-1]},
+        "spent": {p: Measurement.of([_spent(r) for r in runs[p]]) for p in POLICIES},
+    }
+
+
+def _ideal(policy: str, skew: float) -> dict[str, float]:
+    matches = Correlation(skew)
+    return {rate: ideal_gain(policy, matches, r) for rate, r in FRACTIONS.items()}
+
+
+def _ideal_steps(skew: float) -> dict[tuple[str, str], float]:
+    return {
+        (top, rate): _ideal(top, skew)[rate] / _ideal(below, skew)[rate]
+        for top, below in STEPS
+        for rate in FRACTIONS
+    }
+
+
+def _sampled(run: SelectiveRun) -> float:
+    """Share of comparisons that serve to learn."""
+    sampled = sum(int(each.sum()) for each in run.sampled_comparisons)
+    return sampled / run.total("comparisons")
+
+
+def _spent(run: SelectiveRun) -> float:
+    begin, end = OVERLOADED
+    return float(np.sum(run.cost[begin:end])) / (end - begin)
+
+
+def figure_8(context: Context) -> Numbers:
+    """Average output against skew, at an overlap of 4 items."""
+    skews = (0.4, 0.8, 1.0) if context.quick else (0.2, 0.4, 0.6, 0.8, 1.0)
+    average: dict[str, list[Measurement]] = {policy: [] for policy in POLICIES}
+    overloaded: dict[str, list[Measurement]] = {policy: [] for policy in POLICIES}
+    steps: dict[tuple[str, str], list[Measurement]] = {step: [] for step in STEPS}
+    for skew in skews:
+        context.progress(f"kappa {skew}")
+        runs = run_all(context, replace(SHIFTED, skew=skew, theta=4), POLICIES)
+        for policy in POLICIES:
+            average[policy].append(outputs(runs, WHOLE)[policy])
+            overloaded[policy].append(outputs(runs, OVERLOADED)[policy])
+        for step in STEPS:
+            steps[step].append(gain(runs, *step, OVERLOADED))
+    return {"skews": skews, "average": average, "overloaded": overloaded, "steps": steps}
