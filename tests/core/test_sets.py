@@ -127,10 +127,11 @@ def test_other_types_are_no_items(kind: pa.DataType) -> None:
     assert not can_be_item(kind)
 
 
-NUMBERED = st.lists(st.lists(st.tuples(st.integers(0, 5), WEIGHTS), max_size=40), max_size=4)
+NUMBERED = st.lists(st.lists(st.tuples(st.integers(0, 5), WEIGHTS), max_size=150), max_size=4)
 
 
 @given(NUMBERED)
+@example([[(i * 7 % 5, 0.1 * i) for i in range(150)]])
 def test_the_compiled_normal_form_is_the_plain_one(rows: list[list[tuple[int, Any]]]) -> None:
     lengths = np.array([len(row) for row in rows], np.int64)
     starts = np.cumsum(lengths) - lengths

@@ -13,7 +13,16 @@ import pytest
 from streamjoin.cli.app import run_app
 from streamjoin.errors import ConfigError
 from streamjoin.repro import PAPERS
-from streamjoin.repro.base import AllNumbers, Claim, Context, Experiment, Figure, Judged, Paper
+from streamjoin.repro.base import (
+    AllNumbers,
+    Claim,
+    Context,
+    Experiment,
+    Figure,
+    Judged,
+    Paper,
+    ResultTable,
+)
 from streamjoin.repro.measurement import Measurement
 from streamjoin.repro.run import reproduce
 from streamjoin.repro.table import markdown
@@ -44,7 +53,8 @@ def paper(tmp_path: Path) -> Paper:
     file.write_text(CLAIMS, encoding="utf-8")
     run = Experiment("figure 1", lambda context: {"measured": Measurement.of([4.0, 4.0])})
     figure = Figure("Figure 1", "A toy", ("TOY-C1",), draw)
-    return Paper("toy", "A. Toy. 2003", file, (run,), {"TOY-C1": judge}, (figure,))
+    table = ResultTable("Ours", "Of <n>.", ("n", "n | n"), lambda numbers: [("1", "<1>")])
+    return Paper("toy", "A. Toy. 2003", file, (run,), {"TOY-C1": judge}, (figure,), (table,))
 
 
 @pytest.fixture
@@ -73,7 +83,10 @@ def test_json_is_one_document_and_the_report_needs_nothing_else(
                 "measured": "4",
                 "why": "It is 4.",
             }
-        ]
+        ],
+        "tables": [
+            {"paper": "toy", "title": "Ours", "rows": [{"n": "1", "n | n": "<1>"}]},
+        ],
     }
     assert "report.html" in printed.err.replace("\n", "")
     page = (output / "report.html").read_text(encoding="utf-8")
@@ -81,6 +94,7 @@ def test_json_is_one_document_and_the_report_needs_nothing_else(
     assert not re.search(r"https?:|\bsrc=|@import|<link|<script", page)
     assert page.count("<svg") == 1
     assert "Twice 2 | 4 is &lt;4&gt;." in page
+    assert '<td data-label="n | n">&lt;1&gt;</td>' in page
 
 
 @pytest.mark.usefixtures("toy")
@@ -88,7 +102,8 @@ def test_a_quick_run_leaves_the_document_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(PAPERS, "kang")
+    for other in set(PAPERS) - {"toy"}:
+        monkeypatch.delitem(PAPERS, other)
     (tmp_path / "docs").mkdir()
     (tmp_path / "src" / "streamjoin").mkdir(parents=True)
     document = tmp_path / "docs" / "papers.md"
@@ -107,6 +122,7 @@ def test_a_judge_can_fail_and_the_known_reason_is_added(paper: Paper) -> None:
     assert result.to_dict("toy")["verdict"] == "not reproduced"
     assert result.found.verdict != result.claim.expected
     assert "1 claims: 1 reproduced." in markdown([outcome])
+    assert "### Ours\n\nOf <n>.\n\n| n | n \\| n |\n|---|---|\n| 1 | <1> |" in markdown([outcome])
 
 
 def test_an_unknown_paper_is_answered_with_the_known(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from streamjoin._typing import SIDES
 from streamjoin.joins.arguments import resolve
 from streamjoin.metrics import JoinMetrics
 from streamjoin.spark.arrivals import PackedRow, from_batches
+from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
@@ -55,7 +56,12 @@ class Cluster:
             agreed={},
             join_id="cluster",
             late=LateSink.at(folder / "late", "join", join.streams),
-            hot=HotFolder(str(folder / "hot"), "join", self.labels, tasks),
+            hot=None
+            if join.shedding
+            else HotFolder(str(folder / "hot"), "join", self.labels, tasks),
+            gate=GateFolder(str(folder / "hot"), "join")
+            if join.shedding and join.shedding.has_gate
+            else None,
         )
 
     def push(self, left: pa.Table, right: pa.Table, runs: int = 1) -> pa.Table:
@@ -76,7 +82,7 @@ class Cluster:
         packed: Packed = {label: [] for label in self.labels}
         shard = self.shard
         for side in SIDES:
-            packer = Packer(shard.join, side, self.labels, shard.routing, shard.hot)
+            packer = Packer(shard.join, side, self.labels, shard.routing, shard.hot, shard.gate)
             for part in range(2):
                 positions = list(range(part, tables[side].num_rows, 2))
                 Random(run).shuffle(positions)

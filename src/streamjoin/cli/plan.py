@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.cli.pipeline_file import PipelineFile, Source, option_text
 from streamjoin.cli.sections import AVAILABLE_NOW, GeneratorSource, RowsWindow, Window
@@ -12,6 +12,8 @@ from streamjoin.windows import Rows
 
 if TYPE_CHECKING:
     from streamjoin.spark import pipeline
+
+_MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "utility")
 
 
 def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipeline":
@@ -48,12 +50,20 @@ def _join(settings: PipelineFile, checkpoint: str) -> dict[str, Any]:
     join = settings.join
     window = join.window
     return {
-        **join.model_dump(exclude={"left", "right", "window", "late_rows", "hot_keys", "budget"}),
+        **join.model_dump(exclude={"left", "right", *_MADE_HERE}),
         "window": tuple(map(_window, window)) if isinstance(window, tuple) else _window(window),
         "late_rows": resolve(settings.file, join.late_rows),
         "hot_keys": f"{checkpoint}_hot_keys" if join.hot_keys else False,
         "budget": None if join.budget is None else join.budget.made(),
+        "utility": _utility(join.utility),
     }
+
+
+def _utility(utility: str | tuple[str, str] | None) -> str | tuple[str | None, str | None] | None:
+    """TOML has no null: a side without a column is empty text."""
+    if not isinstance(utility, tuple):
+        return utility
+    return utility[0] or None, utility[1] or None
 
 
 def _window(window: Window) -> str | Rows:
@@ -70,9 +80,13 @@ def _source(settings: PipelineFile, source: Source, now: float) -> "pipeline.Sou
     from streamjoin.spark.pipeline import Source as SparkSource
 
     if isinstance(source, GeneratorSource):
-        options = source.model_dump(exclude={"type", "select", "disorder"}, exclude_none=True)
-        disorder_us = parse_duration(source.disorder, "disorder")
+        durations = {"disorder", "cycle", "lag"}
+        options = source.model_dump(exclude={"type", "select", *durations}, exclude_none=True)
+        disorder_us, cycle_us, lag_us = (
+            parse_duration(getattr(source, name), name) for name in ("disorder", "cycle", "lag")
+        )
         options |= {"start": now, "disorder_ms": round(disorder_us / 1000)}
+        options |= {"cycle_s": cycle_us / 1e6, "lag_s": lag_us / 1e6}
         return SparkSource(FORMAT, options=_texts(options), select=source.select)
     options = _texts(source.options)
     if source.max_files_per_trigger is not None:

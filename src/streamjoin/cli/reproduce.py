@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -36,7 +37,8 @@ def reproduce_command(paper: str | None, *, quick: bool, as_json: bool, output: 
     messages.print(f"Report: {report}", markup=False, soft_wrap=True)
     if as_json:
         rows = [r.to_dict(outcome.paper.name) for outcome in outcomes for r in outcome.results]
-        print(json.dumps({"claims": rows}, indent=2))  # noqa: T201  # no console's folding
+        document = {"claims": rows, "tables": _tables(outcomes)}
+        print(json.dumps(document, indent=2))  # noqa: T201  # no console's folding
         return
     for outcome in outcomes:
         _show(outcome, Console(highlight=False))
@@ -57,6 +59,14 @@ def _run(papers: Sequence[Paper], quick: bool, console: Console) -> list[Outcome
             return [reproduce(paper, context, lambda: bar.advance(task)) for paper in papers]
     finally:
         spark.stop()
+
+
+def _tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    return [
+        table.to_dict(outcome.paper.name, outcome.numbers)
+        for outcome in outcomes
+        for table in outcome.paper.tables
+    ]
 
 
 def _write(file: Path, text: str) -> None:

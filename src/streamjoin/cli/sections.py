@@ -65,6 +65,7 @@ PositiveDuration = Annotated[str, AfterValidator(_check_positive)]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, strict=True)]
 Size = Annotated[str, AfterValidator(_check_size)]
+Shed = Literal["selective", "drop", "lag"]
 Algorithm = Literal["auto", "hash", "nested", "batch"]
 Options = dict[str, str | bool | int | float]
 
@@ -85,13 +86,17 @@ class GeneratorSource(Section):
     """``[sources.NAME]`` with ``type = "generator"``: a built-in seeded stream."""
 
     type: Literal["generator"] = Field(description="generator")
-    workload: Literal["calls", "trades"] = Field("calls", description="calls, trades")
+    workload: Literal["calls", "trades", "news", "alerts"] = Field(
+        "calls", description="calls, trades, news, alerts"
+    )
     rate: float = Field(1000.0, gt=0, le=1e9, description="rows per second, more than 0")
     keys: int = Field(10_000, ge=1, le=10_000_000, description="1 to 10000000")
     skew: float = Field(0.0, ge=0, le=10, description="Zipf exponent, 0 (uniform) to 10")
     seed: int = Field(0, ge=0, description="a whole number, 0 or more")
     seconds: float | None = Field(None, gt=0, description="seconds of data, more than 0; or absent")
     disorder: Duration = Field("0 seconds", description='a duration such as "500 ms"')
+    cycle: Duration = Field("0 seconds", description='a duration such as "40 seconds"')
+    lag: Duration = Field("0 seconds", description='a duration such as "12 seconds"')
     select: tuple[str, ...] = SELECT
 
 
@@ -202,16 +207,28 @@ class JoinSection(Section):
         None,
         description='a table such as { cpu = 0.25, memory = "64 MB" } or { rate = 9 }; or absent',
     )
-    shed: Literal["drop"] = Field("drop", description="drop")
+    shed: Shed | list[Shed] | None = Field(
+        None,
+        description='selective, drop, or ["selective", "lag"] for batches that take longer rather '
+        "than to turn rows away; or absent",
+    )
     split: Literal[
-        "best", "equal", "rate", "inverse-rate", "window", "inverse-window", "slower", "faster",
+        "best", "ra", "ra+tc", "ra+jd", "ra+tc+jd",
+        "equal", "rate", "inverse-rate", "window", "inverse-window", "slower", "faster",
         "left/left", "left/right", "right/left", "right/right",
     ] = Field(
         "best",
-        description="best, equal; of cpu or rate also rate, inverse-rate, window, inverse-window; "
-        "of memory slower, faster, rate, inverse-rate; of both left/left, left/right, right/left, "
+        description="best; where comparisons are chosen also ra, ra+tc, ra+jd, ra+tc+jd; where "
+        "rows are dropped equal, of cpu or rate rate, inverse-rate, window, inverse-window, of "
+        "memory slower, faster, rate, inverse-rate, of both left/left, left/right, right/left, "
         "right/right",
     )  # fmt: skip
+    utility: str | tuple[str, str] | None = Field(
+        None,
+        description='a column of numbers, or a pair ["left", "right"] with "" for a side without '
+        "one; or absent",
+    )
+    weights: bool = Field(False, description="true or false: whether a column _weight is added")
     algorithm: Algorithm | tuple[Algorithm, Algorithm] = Field(
         "auto", description='auto, hash, nested, batch, or a pair such as ["hash", "auto"]'
     )

@@ -57,6 +57,8 @@ class Arrival:
         Place of the rows among those of all shards, where the window counts tuples.
     total
         Rows that the side brings to all shards; None if this is the only one.
+    share
+        Which part of the rows that came these are, where some were turned away before.
     """
 
     batch: Batch
@@ -65,6 +67,7 @@ class Arrival:
     nulls: int = 0
     order: Order | None = None
     total: int | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from streamjoin.joins.selective import Selective
 from streamjoin.joins.stopwatch import Stopwatch
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
+from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.memory_limit import MemoryLimit
 from streamjoin.shedding.recall import N_GROUPS, Shares
 from streamjoin.shedding.regulation import Came, Shedding, SheddingPlan, SheddingState
@@ -94,7 +95,7 @@ class Limits:
             len(arrivals[side].batch) - len(part.batch) for side, part in enumerate((left, right))
         ]
         self.metrics += JoinMetrics(dropped_left=dropped[LEFT], dropped_right=dropped[RIGHT])
-        self._let_in, self._seconds = len(left.batch) + len(right.batch), came.seconds
+        self._let_in, self._came_in = len(left.batch) + len(right.batch), came
         self._choose_parts((left, right), plan)
         return left, right
 
@@ -137,7 +138,7 @@ class Limits:
             if self._memory is not None or self._state.sampled[side]:
                 self._samples[side].update(cut[side], *self._sample_limits(side))
         if self._selective is not None:
-            self._selective.remember(arrived, self._bytes_for_sample(), self._seconds)
+            self._selective.remember(arrived, self._bytes_for_sample(), self._came_in.seconds)
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
         recall, (missed, variance) = self._known.recall, self._missed
         self.metrics += JoinMetrics(
@@ -161,6 +162,15 @@ class Limits:
             done = self._let_in, work + self._selective.work, results
             found_us, emitted_us = self.watch.found_us, self.watch.used_us
             self._known.selective.charge(cpu_us, found_us, emitted_us, done)
+
+    def decide_gate(self, took: float) -> Gate:
+        """Decide what map tasks let in of later batches, by the seconds that this one took.
+
+        What went into comparisons does not count: those are chosen.
+        """
+        compared = (self.watch.found_us + self.watch.used_us) / 1e6
+        self._known.see_gate(self._came_in, max(0.0, took - compared))
+        return self._known.gate
 
     def _choose_parts(self, arrived: tuple[Part, Part], plan: SheddingPlan) -> None:
         """Choose the parts of the windows that are probed (GED-A12)."""
@@ -240,14 +250,14 @@ class Limits:
     def _choose(self, side: Side, arrival: Arrival, let_in: float) -> Part:
         n = len(arrival.batch)
         if let_in >= n:
-            return Part(arrival.batch)
+            return Part(arrival.batch, share=arrival.share)
         target = min(float(n), self._known.target(side, let_in))
         # Rounded up or down at random, each side for itself, so that chances multiply.
         chosen = int(target + random_number(side, self._state.sequence))
         self._known.carried[side] += let_in - chosen
         if not target:
             return Part(arrival.batch.slice(0, 0))
-        return Part(choose(arrival.batch, side, chosen), share=target / n)
+        return Part(choose(arrival.batch, side, chosen), share=arrival.share * target / n)
 
     def _meet(self, side: Side, arrived: Part, other: Side, cut: Part) -> Iterator[Pairs]:
         low, high = bounds(self._join, side)

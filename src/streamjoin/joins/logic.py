@@ -32,6 +32,7 @@ from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.selection import Selection
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
+from streamjoin.shedding.gate import Gate
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,13 @@ class WindowJoinLogic:
         """Tell what the batch cost, where the next one is to be regulated by that."""
         if self._limits is not None:
             self._limits.charge(cpu_us, self._work, self.metrics.pairs)
+
+    def decide_gate(self, took: float) -> Gate | None:
+        """Tell how many seconds the batch took, reading and packing included.
+
+        What map tasks are to let in, where that is limited.
+        """
+        return None if self._limits is None else self._limits.decide_gate(took)
 
     def _remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         if self._limits is None:

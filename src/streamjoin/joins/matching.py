@@ -245,10 +245,10 @@ def over_rows(
     join: WindowJoin, side: Side, rows: Batch, at: Times, moved: Moved | None = None
 ) -> Matcher:
     """A matcher over an index of rows that have these coordinates, made here."""
-    from streamjoin.joins.set_matching import SetMatcher  # which is a Matcher itself
-
     matcher: Matcher
     if join.sets is not None:
+        from streamjoin.joins.set_matching import SetMatcher  # which is a Matcher itself
+
         matcher = SetMatcher(join, join.sets, side, rows, at, moved)
     elif join.band is not None:
         matcher = BandMatcher(join, side, rows, at, moved)

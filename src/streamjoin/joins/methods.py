@@ -182,6 +182,8 @@ class Direction:
 
     def _learn(self, found: int) -> None:
         """Remember which share of the pairs matched, for the next batch."""
+        if self._selection.is_part:
+            return
         pairs = len(self._part.batch) * sum(window.rows for window in self.windows)
         if pairs:
             now, before = found / pairs, self._state.selectivity[self._side]

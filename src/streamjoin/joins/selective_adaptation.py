@@ -11,25 +11,15 @@ After either, r is shared out between the two windows (GED-A13).
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.core.kernels import selective_window as kernel
-from streamjoin.planning.selective import BasicWindows, direction_adapt, knapsack, rate_adapt
+from streamjoin.joins.selective_settings import SelectiveJoin
+from streamjoin.planning.selective import direction_adapt, rate_adapt
 
 FloatArray = NDArray[np.float64]
-
-MEMORY: Final = 0.9
-"""Part of what "best" knows of a basic window that still counts in the next period."""
-ENOUGH: Final = 200.0
-"""Matches of a basic window that "best" remembers at most. What it probes most it sees anew in each
-period, and need not remember."""
-ENOUGH_SAMPLED: Final = 500.0
-"""Matches of fully processed tuples from which on "best" takes fewer samples."""
-LEAST_SAMPLING: Final = 0.125
-"""Part of gamma that it always keeps: what is not probed may become productive."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +39,20 @@ class Adaptation:
     ----------
     n
         Basic windows of a window, the more of the two.
+    phases
+        How many plans there are for the time between two new basic windows.
 
     Attributes
     ----------
-    fraction
-        r.
+    fraction, fractions
+        r; r_1 and r_2.
     parts
-        r_1 and r_2.
+        r_1 and r_2 by [side, phase].
     order
-        Basic windows of each stream in the order in which they are probed.
+        Basic windows in the order in which they are probed, by [side, phase, rank].
+    older
+        Whether of a basic window that is probed in part it is the older one, by [side, cell]. The
+        cell of basic window j is ``j * phases + phase``.
     productivity
         o[i, j], matches per comparison with a tuple of a basic window.
     sample, keep
@@ -66,10 +61,11 @@ class Adaptation:
 
     sample, keep = 1.0, 1.0
 
-    def __init__(self, n: int) -> None:
-        self.fraction = 1.0
-        self.parts = np.ones(2)
-        self.order = np.tile(np.arange(n), (2, 1))
+    def __init__(self, n: int, phases: int = 1) -> None:
+        self.fraction, self.fractions = 1.0, np.ones(2)
+        self.parts = np.ones((2, phases))
+        self.order = np.tile(np.arange(n), (2, phases, 1))
+        self.older = np.zeros((2, n * phases), np.bool_)
         self.productivity = np.zeros((2, n))
 
     def adapt_rate(self, observed: Observed) -> None:
@@ -81,12 +77,11 @@ class Adaptation:
         Parameters
         ----------
         samples
-            What was seen since the last step, by [full or selective, side, what, basic window].
+            What was seen since the last step, by [full or selective, side, what, cell].
         sizes
-            Tuples of each basic window [side, j], added up over all probes of this time.
+            Tuples of each basic window, by [side, cell], added up over all probes of this time.
         """
-        matches, covered = samples[kernel.FULL, :, kernel.MATCHES], _covered(samples[kernel.FULL])
-        np.divide(matches, covered, out=self.productivity, where=covered > 0)
+        _divide(samples[kernel.FULL], self.productivity)
 
 
 class RandomDrop(Adaptation):
@@ -106,88 +101,40 @@ class RandomDrop(Adaptation):
 class Selective(Adaptation):
     """Rate adaptation, and on request time correlation and join direction adaptation."""
 
-    def __init__(
-        self, n: int, policy: str, windows: tuple[int, int], gamma: float, boost: float
-    ) -> None:
-        super().__init__(n)
-        self._policy, self._windows, self._gamma, self._boost = policy, windows, gamma, boost
+    def __init__(self, n: int, settings: SelectiveJoin, phases: int = 1) -> None:
+        super().__init__(n, phases)
+        self.settings = settings
+        self._known = np.zeros((2, 3, n * phases))
         self._whole = np.zeros(2)  # o_1 and o_2
         self.set_fraction(1.0)
 
     def adapt_rate(self, observed: Observed) -> None:
         """RateAdapt (GED-A5)."""
         beta = observed.fetched / observed.arrived if observed.arrived else 1.0
-        self.set_fraction(rate_adapt(self.fraction, beta, self._boost))
+        self.set_fraction(rate_adapt(self.fraction, beta, self.settings.boost))
 
     def adapt_correlation(self, samples: FloatArray, sizes: FloatArray) -> None:
         """TimeCorrelationAdapt (GED-A11)."""
-        super().adapt_correlation(samples, sizes)
-        full = samples[kernel.FULL].sum(axis=2)
-        covered = full[:, kernel.COVERED]
-        np.divide(full[:, kernel.MATCHES], covered, out=self._whole, where=covered > 0)
-        if "tc" in self._policy:
-            self.order = np.argsort(-self.productivity, axis=1, kind="stable")
+        self._known = self.settings.memory * self._known + samples[kernel.FULL]
+        _divide(self._known, self.productivity)
+        _divide(self._known.sum(axis=2), self._whole)
+        if "tc" in self.settings.policy:
+            self.order = np.argsort(-self.productivity, axis=1, kind="stable")[:, None]
         self.set_fraction(self.fraction)
 
     def set_fraction(self, fraction: float) -> None:
         """Share out r between the windows (GED-A13); nothing is sampled if nothing is learned."""
-        self.fraction, self.parts = fraction, np.full(2, fraction)
-        self.sample = 0.0 if self._policy == "ra" else fraction * self._gamma
-        if "jd" in self._policy:
+        policy = self.settings.policy
+        self.fraction, self.fractions = fraction, np.full(2, fraction)
+        self.sample = 0.0 if policy == "ra" else fraction * self.settings.gamma
+        if "jd" in policy:
             o_1, o_2 = self._whole.tolist()
-            self.parts = np.array(direction_adapt(fraction, self._windows, (o_1, o_2)))
+            windows = self.settings.windows_us
+            self.fractions = np.array(direction_adapt(fraction, windows, (o_1, o_2)))
+        self.parts = self.fractions[:, None]
 
 
-class Best(Selective):
-    """The most productive basic windows of both streams, whichever they are: beyond the paper.
-
-    It learns from selective processing too and remembers for longer than a period. So it needs
-    fewer samples, and takes fewer once they have brought enough. What they cost is part of r, which
-    the paper's policies exceed by it (GED-U4).
-    """
-
-    def __init__(
-        self, n: int, policy: str, windows: tuple[int, int], gamma: float, boost: float
-    ) -> None:
-        self._known = np.zeros((2, 3, n))  # matches, tuples covered and cost
-        self._sampled = 0.0
-        self._sizes = np.ones((2, n))
-        super().__init__(n, policy, windows, gamma, boost)
-
-    def adapt_correlation(self, samples: FloatArray, sizes: FloatArray) -> None:
-        """Learn from all that was seen, and remember."""
-        known = self._known[:, kernel.MATCHES, None]
-        fading = np.minimum(MEMORY, ENOUGH / np.maximum(known, 1.0))
-        self._known = fading * self._known + samples.sum(axis=0)
-        self._sampled *= MEMORY
-        self._sampled += float(samples[kernel.FULL, :, kernel.MATCHES].sum())
-        self._sizes = sizes
-        self.set_fraction(self.fraction)
-
-    def set_fraction(self, fraction: float) -> None:
-        """Fill the budget r, less what samples cost, in the order of productivity."""
-        self.fraction = fraction
-        scarce = ENOUGH_SAMPLED / max(self._sampled, 1.0)
-        self.sample = fraction * self._gamma * min(1.0, max(LEAST_SAMPLING, scarce))
-        rest = (fraction - self.sample) / (1 - self.sample) if fraction < 1 else 1.0
-        self.productivity = self._per_tuple(kernel.MATCHES)
-        costs = self._sizes * self._per_tuple(kernel.CHARGED)
-        values = self._sizes * self.productivity
-        left, right = (BasicWindows(*side) for side in zip(values, costs, strict=True))
-        fractions = np.array(knapsack((left, right), rest * float(costs.sum())))
-        whole = self._sizes.sum(axis=1)
-        probed = (fractions * self._sizes).sum(axis=1)
-        self.parts = np.divide(probed, whole, out=np.ones(2), where=whole > 0)
-        density = np.divide(values, costs, out=np.zeros_like(costs), where=costs > 0)
-        self.order = np.argsort(-density, axis=1, kind="stable")
-
-    def _per_tuple(self, what: int) -> FloatArray:
-        """Matches or cost per tuple covered; where little was seen, nearer to the average."""
-        total, covered = self._known[:, what], _covered(self._known)
-        average = total.sum() / max(covered.sum(), 1.0)
-        one_match = covered.sum() / max(self._known[:, kernel.MATCHES].sum(), 1.0)
-        return np.asarray((total + one_match * average) / (covered + max(one_match, 1.0)))
-
-
-def _covered(known: FloatArray) -> FloatArray:
-    return known[:, kernel.COVERED]
+def _divide(known: FloatArray, productivity: FloatArray) -> None:
+    """Matches per comparison, where anything was compared."""
+    matches, covered = known[:, kernel.MATCHES], known[:, kernel.COVERED]
+    np.divide(matches, covered, out=productivity, where=covered > 0)

@@ -143,6 +143,9 @@ class SelectiveJoin:
         T_r and T_c. Random drop adapts every second.
     boost, gamma
         delta_r and the sampling probability.
+    memory
+        Part of what was seen until the last period that still counts. The paper has none; with some
+        few samples, at a small r, are enough. Policy "best" has its own.
     buffer_us
         The arrivals of so long a time wait before each input; of what comes to a full buffer the
         new tuple is lost (GED-I8).
@@ -162,6 +165,7 @@ class SelectiveJoin:
     correlation_period_us: int = 5_000_000
     boost: float = 1.2
     gamma: float = 0.1
+    memory: float = 0.0
     buffer_us: int = 1_000_000
     seed: int = 0
 
@@ -173,6 +177,7 @@ class SelectiveJoin:
         _between("threshold", self.threshold, 0, np.inf, open_below=True)
         _between("boost", self.boost, 1, np.inf)
         _between("gamma", self.gamma, 0, 1)
+        _between("memory", self.memory, 0, 1)
         for name in ("basic_us", "rate_period_us", "correlation_period_us", "buffer_us"):
             if getattr(self, name) is not None:
                 _between(name, getattr(self, name), 1, _FAR)

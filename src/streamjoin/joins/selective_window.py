@@ -25,19 +25,14 @@ is not probed at all, so that no tuple costs more than planned.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.core.kernels import selective_window as kernel
-from streamjoin.joins.selective_adaptation import (
-    Adaptation,
-    Best,
-    Observed,
-    RandomDrop,
-    Selective,
-)
+from streamjoin.joins.selective_adaptation import Adaptation, Observed, RandomDrop, Selective
+from streamjoin.joins.selective_best import Best
 from streamjoin.joins.selective_settings import ProbeCosts, SelectiveJoin, SetTrace
 from streamjoin.joins.selective_state import (
     basic_windows_of,
@@ -49,6 +44,8 @@ from streamjoin.joins.selective_state import (
 __all__ = ["ProbeCosts", "SelectiveJoin", "SelectiveRun", "SetTrace", "selective_window_join"]
 
 SECOND: Final = 1_000_000
+
+T = TypeVar("T", np.int64, np.float64)
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -150,8 +147,9 @@ class _Run:
         self.adaptation = _adaptation(settings, n)
         self.counts = np.zeros((self.n_seconds, kernel.N_COUNTS, 2))
         self.parts = np.zeros((self.n_seconds, 3))
-        self.samples, self.sizes = np.zeros((2, 2, 3, n)), np.zeros((2, n))
-        self.sampled = np.zeros((2, 3, n))
+        cells = self.adaptation.older.shape
+        self.samples, self.sizes = np.zeros((2, 2, 3, cells[1])), np.zeros(cells)
+        self.sampled = np.zeros((2, 3, cells[1]))
         self.collect, room = n_pairs is not None, n_pairs or 0
         self.pairs = np.empty(room, np.int64), np.empty(room, np.int64)
 
@@ -176,10 +174,11 @@ class _Run:
         chosen = self.adaptation
         seen = kernel.Seen(self.counts[second], self.samples, self.sizes, *self.pairs)
         plan = kernel.Plan(
-            chosen.order, chosen.parts, chosen.sample, chosen.keep, 1e6 / self._capacity(second)
-        )
+            chosen.order, chosen.parts, chosen.older, chosen.sample, chosen.keep,
+            1e6 / self._capacity(second),
+        )  # fmt: skip
         kernel.run_until(float(until), self.join, self.tuples, self.state, plan, seen)
-        self.parts[second] = chosen.fraction, *chosen.parts
+        self.parts[second] = chosen.fraction, *chosen.fractions
 
     def _adapt_correlation(self, tick: int) -> None:
         self.adaptation.adapt_correlation(self.samples, self.sizes)
@@ -210,40 +209,45 @@ class _Run:
         return np.inf if capacity is None else capacity
 
     def _result(self) -> SelectiveRun:
-        whole = self.counts[:, : kernel.PLANNED].astype(np.int64)
+        whole = self.counts.astype(np.int64)
         sampled = self.sampled + self.samples[kernel.FULL]
-        n = basic_windows_of(self.settings)
-        matches, compared, productivity = (
-            (array[0, : n[0]], array[1, : n[1]])
-            for array in (
-                sampled[:, kernel.MATCHES].astype(np.int64),
-                sampled[:, kernel.COVERED].astype(np.int64),
-                self.adaptation.productivity,
-            )
-        )
+        per_window = sampled.reshape(2, 3, self.state.starts.shape[1], -1).sum(axis=3)
+        n_left, n_right = basic_windows_of(self.settings)
+
+        def each(array: NDArray[T]) -> tuple[NDArray[T], NDArray[T]]:
+            return array[0, :n_left], array[1, :n_right]
+
         return SelectiveRun(
-            *(whole[:, at] for at in range(kernel.PLANNED)),
+            arrived=whole[:, kernel.ARRIVED],
+            fetched=whole[:, kernel.FETCHED],
+            lost=whole[:, kernel.LOST],
+            dropped=whole[:, kernel.DROPPED],
+            outputs=whole[:, kernel.OUTPUTS],
+            comparisons=whole[:, kernel.COMPARISONS],
+            entries=whole[:, kernel.ENTRIES],
+            look_ups=whole[:, kernel.LOOK_UPS],
             planned=self.counts[:, kernel.PLANNED],
             cost=self.counts[:, kernel.COST].sum(axis=1),
             fraction=self.parts[:, 0],
             fractions=self.parts[:, 1:],
-            productivity=productivity,
-            sampled_matches=matches,
-            sampled_comparisons=compared,
+            productivity=each(self.adaptation.productivity),
+            sampled_matches=each(per_window[:, kernel.MATCHES].astype(np.int64)),
+            sampled_comparisons=each(per_window[:, kernel.COVERED].astype(np.int64)),
             waiting=int((self.state.streams @ [0, 1, -1, 0]).sum()),
             pairs=self.pairs if self.collect else None,
         )
 
 
 def _adaptation(settings: SelectiveJoin, n: int) -> Adaptation:
-    adaptation: Adaptation
     if settings.policy == "full":
         return Adaptation(n)
+    adaptation: RandomDrop | Selective
     if settings.policy == "drop":
         adaptation = RandomDrop(n)
+    elif settings.policy == "best":
+        adaptation = Best(n, settings)
     else:
-        kind = Best if settings.policy == "best" else Selective
-        adaptation = kind(n, settings.policy, settings.windows_us, settings.gamma, settings.boost)
+        adaptation = Selective(n, settings)
     if settings.fraction is not None:
         adaptation.set_fraction(settings.fraction)
     return adaptation

@@ -20,6 +20,7 @@ from streamjoin.joins.matching import Moved
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
+from streamjoin.shedding.gate import Gate
 
 MOST_KEYS: Final = 16
 """Keys of one shard that are ever spread: with so many, none of them is a large part of it."""
@@ -113,6 +114,10 @@ class SpreadJoinLogic:
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost, where the next one is to be regulated by that."""
         self._own.charge(cpu_us)
+
+    def decide_gate(self, took: float) -> Gate | None:
+        """Tell how many seconds the batch took; what map tasks are to let in."""
+        return self._own.decide_gate(took)
 
     def decide(
         self, batch: int, rows: tuple[int, int], home: int, tasks: Sequence[Sequence[int]]

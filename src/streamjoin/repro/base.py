@@ -6,7 +6,7 @@ says what verdict is expected; it is never the source of one.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -187,6 +187,31 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class ResultTable:
+    """Numbers of ours beside a paper's claims, as a table of the report.
+
+    Parameters
+    ----------
+    title, note
+        What it shows, and how to read it.
+    columns
+        Names of the columns.
+    rows
+        Makes the cells of each row.
+    """
+
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    rows: Callable[[AllNumbers], Sequence[tuple[str, ...]]]
+
+    def to_dict(self, paper: str, numbers: AllNumbers) -> dict[str, Any]:
+        """Make the table's entry in the JSON document."""
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows(numbers)]
+        return {"paper": paper, "title": self.title, "rows": rows}
+
+
+@dataclass(frozen=True)
 class Paper:
     """All that is needed to judge a paper."""
 
@@ -196,6 +221,7 @@ class Paper:
     experiments: tuple[Experiment, ...]
     judges: Mapping[str, Judge]
     figures: tuple[Figure, ...]
+    tables: tuple[ResultTable, ...] = ()
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:

@@ -5,7 +5,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from streamjoin.repro.base import VERDICTS, Figure, Result, Verdict
+from streamjoin.repro.base import VERDICTS, Figure, Result, ResultTable, Verdict
 from streamjoin.repro.plots import svg
 from streamjoin.repro.run import Outcome
 from streamjoin.repro.table import count
@@ -69,6 +69,7 @@ def _paper(outcome: Outcome) -> str:
         f"<h2>{escape(outcome.paper.reference)}</h2>",
         f"<p>{count(outcome.results)}.</p>",
         *(_figure(figure, outcome) for figure in outcome.paper.figures),
+        *(_result_table(table, outcome) for table in outcome.paper.tables),
         "<h3>All claims</h3>",
         _table(outcome.results),
     ]
@@ -86,6 +87,23 @@ def _figure(figure: Figure, outcome: Outcome) -> str:
         f"<article><h3>{escape(figure.name)}. {escape(figure.title)}</h3>"
         f'<div class="pair"><figure>{svg(figure, outcome.numbers)}</figure>'
         f"<ul>{verdicts}</ul></div></article>"
+    )
+
+
+def _result_table(table: ResultTable, outcome: Outcome) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td data-label="{escape(name)}">{escape(cell)}</td>'
+            for name, cell in zip(table.columns, row, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows(outcome.numbers)
+    )
+    return (
+        f"<article><h3>{escape(table.title)}</h3><p>{escape(table.note)}</p>"
+        f'<table class="even"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></article>'
     )
 
 

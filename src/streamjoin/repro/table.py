@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from streamjoin.repro.base import VERDICTS, Result
+from streamjoin.repro.base import VERDICTS, Result, ResultTable
 from streamjoin.repro.run import Outcome
 
 _HEAD = """\
@@ -25,7 +25,14 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
         rows += [_row(_cells(result)) for result in outcome.results]
         parts.append(f"## {outcome.paper.reference}\n\n{count(outcome.results)}.\n")
         parts.append("\n".join(rows) + "\n")
+        parts += [_result_table(table, outcome) for table in outcome.paper.tables]
     return "\n".join(parts)
+
+
+def _result_table(table: ResultTable, outcome: Outcome) -> str:
+    rows = [_row(table.columns), "|" + "---|" * len(table.columns)]
+    rows += [_row(cells) for cells in table.rows(outcome.numbers)]
+    return f"### {table.title}\n\n{table.note}\n\n" + "\n".join(rows) + "\n"
 
 
 def count(results: Sequence[Result]) -> str:

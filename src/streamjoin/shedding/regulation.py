@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from streamjoin._typing import SIDES
 from streamjoin.core.statistics import WEIGHT, Rates
 from streamjoin.planning.split import Allocation, Demand, Limits, Pair, output, plan
+from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.recall import RecallEstimate
 from streamjoin.shedding.selective import SelectiveState
 
@@ -67,6 +68,11 @@ class Shedding:
     copies: tuple[int, int] = (1, 1)
     policy: str | None = None
     lag: bool = False
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether rows are turned away before they are packed, if those alone take too long."""
+        return self.policy is not None and not self.lag and self.cpu_us_per_second is not None
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,8 @@ class SheddingState:
         What was missed.
     selective
         What is known for choosing comparisons.
+    gate
+        What map tasks let in of the rows.
     """
 
     clock: int | None = None
@@ -165,6 +173,7 @@ class SheddingState:
     sample_shares: list[float] = field(default_factory=lambda: [1.0, 1.0])
     recall: RecallEstimate = field(default_factory=RecallEstimate)
     selective: SelectiveState | None = None
+    gate: Gate = field(default_factory=Gate)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
@@ -179,6 +188,8 @@ class SheddingState:
         }
         if values.get("selective") is not None:
             parts["selective"] = SelectiveState.from_dict(values["selective"])
+        if "gate" in values:
+            parts["gate"] = Gate(**values["gate"])
         return cls(**{**values, **parts})
 
     def elapsed(self, newest: int | None, span: float, slack_us: int) -> float:
@@ -234,6 +245,15 @@ class SheddingState:
             cpu_us,
             lagging,
         )
+
+    def see_gate(self, came: Came, took: float) -> None:
+        """Decide what is let in before it is packed, from what a batch took (in seconds)."""
+        known = self.rates.per_second or came.total
+        left, right = (
+            max(rate, LEAST_RATE) / share
+            for rate, share in zip(known, self.gate.shares, strict=True)
+        )
+        self.gate.see(came.seconds, took, Demand((left, right), came.windows))
 
     def charge(self, cpu_us: float, rows: int) -> None:
         """Learn what tuples cost, for the next batch."""

@@ -16,6 +16,7 @@ from streamjoin.core.kernels.hashing import fold_words
 LET_IN: Final = 0
 SAMPLE: Final = 2
 GROUP: Final = 4
+GATE: Final = 6
 """Salts, so that one choice says nothing of another; the side is added."""
 
 
@@ -46,12 +47,22 @@ def choose(batch: Batch, side: Side, n: int) -> Batch:
     return batch.where(chosen)
 
 
+def is_let_in(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
+    """Which rows of a batch are among a share of all, each by chance and by what it holds."""
+    hashes = row_hashes(batch, side, GATE)
+    fold_words(hashes.view(np.int64), batch.contents)
+    return hashes < _limit(share)
+
+
 def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
     """Which rows a sample of that share has; a smaller share has a part of the same rows."""
-    limit = np.uint64(min(share, 1.0) * (2.0**64 - 2**12))
-    return row_hashes(batch, side, SAMPLE) < limit
+    return row_hashes(batch, side, SAMPLE) < _limit(share)
 
 
 def groups(batch: Batch, side: Side, n_groups: int) -> NDArray[np.int64]:
     """A random group for each row, the same whenever the row is met."""
     return (row_hashes(batch, side, GROUP) % np.uint64(n_groups)).astype(np.int64)
+
+
+def _limit(share: float) -> np.uint64:
+    return np.uint64(min(share, 1.0) * (2.0**64 - 2**12))

@@ -27,8 +27,11 @@ class PackedRow(NamedTuple):
     latest: int
     nulls: int
     clock: int
+    began: int
     total: int
     joinable: int
+    dropped: int
+    let_in: float
     task_rows: int
     all_rows: int
     known: str
@@ -95,6 +98,7 @@ def _arrival(join: WindowJoin, side: Side, rows: list[PackedRow]) -> Arrival:
         nulls=sum(int(row.nulls) for row in rows),
         order=Order.joined(orders) if stream.window_rows is not None else None,
         total=sum(int(row.joinable) for row in rows),
+        share=min((float(row.let_in) for row in rows), default=1.0),
     )
 
 

@@ -20,6 +20,7 @@ from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
@@ -188,8 +189,10 @@ def join(
     labels = tuple(shard_labels(routing.n_shards))
     tasks = shards_of_tasks(labels, n_partitions)
     may_spread = left.isStreaming and can_spread(settings) and len(tasks) > 1
-    folder = find_folder(hot_keys, spark, may_spread)
-    hot = None if folder is None else HotFolder(folder, name, labels, tasks)
+    has_gate = settings.shedding is not None and settings.shedding.has_gate
+    folder = find_folder(hot_keys, spark, may_spread or (left.isStreaming and has_gate))
+    hot = HotFolder(folder, name, labels, tasks) if folder and may_spread else None
+    gate = GateFolder(folder, name) if folder and has_gate else None
     plan = JoinPlan(
         name,
         resolved,
@@ -210,6 +213,7 @@ def join(
         join_id=join_id,
         late=late,
         hot=hot,
+        gate=gate,
     )
     result = shard.form.finish(_emitted(left, right, shard), name)
     return result if resolved.rest is None else _filtered(result, resolved)
@@ -218,7 +222,8 @@ def join(
 def _emitted(left: DataFrame, right: DataFrame, shard: ShardJoin) -> DataFrame:
     packed = [
         frame.mapInArrow(
-            Packer(shard.join, side, shard.labels, shard.routing, shard.hot), PACKED_DDL
+            Packer(shard.join, side, shard.labels, shard.routing, shard.hot, shard.gate),
+            PACKED_DDL,
         )
         for side, frame in zip(SIDES, (left, right), strict=True)
     ]

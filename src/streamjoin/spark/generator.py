@@ -26,6 +26,8 @@ SQL_TYPES = {
     pa.float64(): "double",
     pa.string(): "string",
     pa.timestamp("us", tz="UTC"): "timestamp",
+    pa.list_(pa.string()): "array<string>",
+    pa.map_(pa.string(), pa.float64()): "map<string, double>",
 }
 
 
@@ -33,10 +35,10 @@ def register_generator(spark: "SparkSession") -> None:
     """Make ``spark.readStream.format("streamjoin-generator")`` known to a session.
 
     Options: those of `GeneratedStream` (``workload``, ``rate``, ``keys``, ``skew``, ``seed``,
-    ``disorder_ms``), ``seconds`` (the stream ends after so much event time; endless if absent),
-    ``start`` (event time of the first row in seconds since 1970; by default the time of the query's
-    start), ``backlog_seconds`` (a micro-batch holds at most so much, 10 by default) and
-    ``partitions`` (tasks per micro-batch, 2 by default).
+    ``cycle_s``, ``lag_s``, ``disorder_ms``), ``seconds`` (the stream ends after so much event time;
+    endless if absent), ``start`` (event time of the first row in seconds since 1970; by default the
+    time of the query's start), ``backlog_seconds`` (a micro-batch holds at most so much, 10 by
+    default) and ``partitions`` (tasks per micro-batch, 2 by default).
 
     Examples
     --------
@@ -152,6 +154,8 @@ def _stream(options: Mapping[str, str], start_us: int = 0) -> GeneratedStream:
         rate_per_second=_number(options, "rate", 1000.0),
         keys=int(_number(options, "keys", 10_000)),
         skew=_number(options, "skew", 0.0),
+        cycle_s=_number(options, "cycle_s", 0.0),
+        lag_s=_number(options, "lag_s", 0.0),
         disorder_ms=int(_number(options, "disorder_ms", 0)),
         seed=int(_number(options, "seed", 0)),
         start_us=start_us,

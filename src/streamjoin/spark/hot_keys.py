@@ -144,8 +144,13 @@ class HotFolder:
             self.write(run, label, hot)
 
     def _place(self, run: Run) -> tuple[pafs.FileSystem, str]:
-        system, root = system_of(self.folder)
-        return system, f"{root}/{run.query}/{quote(self.name, safe='')}"
+        return place_of(self.folder, self.name, run)
+
+
+def place_of(folder: str, name: str, run: Run) -> tuple[pafs.FileSystem, str]:
+    """Where the decisions of a join in a query are."""
+    system, root = system_of(folder)
+    return system, f"{root}/{run.query}/{quote(name, safe='')}"
 
 
 def describe(keys: Sequence[HotKey]) -> str:

@@ -20,6 +20,8 @@ from streamjoin._typing import Side
 from streamjoin.core.batch import Arranged, Batch, arrange
 from streamjoin.joins.hot_keys import HotKey, HotKeys
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.shedding.selection import is_let_in
+from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder, describe
 from streamjoin.spark.routing import Routing, Split, split_hot
 from streamjoin.spark.worker import Run, running, settle
@@ -36,7 +38,8 @@ NEVER: Final = -(2**63)
 
 PACKED_DDL: Final = (
     "shard long, side int, part int, chunk int, latest long, nulls long, clock long, "
-    "total long, joinable long, task_rows long, all_rows long, known string, "
+    "began long, total long, joinable long, dropped long, let_in double, "
+    "task_rows long, all_rows long, known string, "
     "blob binary, loose binary, order binary, spread binary, copies binary"
 )
 _PACKED: Final = pa.schema(
@@ -48,8 +51,11 @@ _PACKED: Final = pa.schema(
         ("latest", pa.int64()),
         ("nulls", pa.int64()),
         ("clock", pa.int64()),
+        ("began", pa.int64()),
         ("total", pa.int64()),
         ("joinable", pa.int64()),
+        ("dropped", pa.int64()),
+        ("let_in", pa.float64()),
         ("task_rows", pa.int64()),
         ("all_rows", pa.int64()),
         ("known", pa.string()),
@@ -71,11 +77,12 @@ class Packer:
 
     Each packed row holds what one map task has for one shard in one chunk: `blob` the rows,
     `loose` those that can match nothing but are answered, `order` the times of all rows and which
-    of them are the shard's. `clock` is the task's, `latest` the largest event time of the chunk;
-    `total` counts its rows, `joinable` those that can match something and `nulls`, in the first
-    shard, those that cannot. Of hot keys, `spread` are rows that the shard counts, `copies` those
-    that another one does, `known` says which of the shard's keys the task took for hot, `task_rows`
-    and `all_rows` how many rows were sent to the shards that share its task and to all.
+    of them are the shard's. `clock` is the task's, which `began` when it says, `latest` the largest
+    event time of the chunk; `total` counts its rows, `dropped` those that were turned away as only
+    the share `let_in` is wanted, `joinable` the others that can match something and `nulls`, in the
+    first shard, those that cannot. Of hot keys, `spread` are rows that the shard counts, `copies`
+    those that another one does, `known` says which of the shard's keys the task took for hot,
+    `task_rows` and `all_rows` how many rows were sent to the shards that share its task and to all.
     """
 
     join: WindowJoin
@@ -83,6 +90,7 @@ class Packer:
     labels: tuple[int, ...]
     routing: Routing
     hot: HotFolder | None = None
+    gate: GateFolder | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Blobs of one map task; called by Spark."""
@@ -92,15 +100,29 @@ class Packer:
 
     def pack(self, batches: Batches, part: int, run: Run) -> Iterator[pa.RecordBatch]:
         """Blobs of one partition, in the order of its rows."""
+        began = time.time_ns() // 1000
         known = None if self.hot is None else self.hot.read(run)
+        share = 1.0 if self.gate is None else self.gate.read(run)[self.side]
         for chunk, rows in enumerate(_gather(batches)):
-            yield self._pack(rows, part, chunk, known)
+            yield self._pack(rows, part, chunk, known, began, share)
 
     def _pack(
-        self, rows: pa.RecordBatch, part: int, chunk: int, known: Known | None = None
+        self,
+        rows: pa.RecordBatch,
+        part: int,
+        chunk: int,
+        known: Known | None = None,
+        began: int = 0,
+        share: float = 1.0,
     ) -> pa.RecordBatch:
         stream = self.join.streams[self.side]
         arranged = arrange(rows, stream)
+        dropped = arranged.rows.num_rows
+        if share < 1:
+            batch = Batch(arranged.rows, stream)
+            chosen = pa.array(is_let_in(batch, self.side, share))
+            arranged = arranged._replace(rows=arranged.rows.filter(chosen))
+        dropped -= arranged.rows.num_rows
         latest = NEVER if arranged.latest is None else arranged.latest
         n = len(self.labels)
         split, spread = self._split(Batch(arranged.rows, stream), known)
@@ -115,8 +137,11 @@ class Packer:
             pa.array([latest] * n, pa.int64()),
             pa.array([arranged.loose.num_rows] + [0] * (n - 1), pa.int64()),
             pa.array([time.time_ns() // 1000] * n, pa.int64()),
+            pa.array([began] * n, pa.int64()),
             pa.array([rows.num_rows] * n, pa.int64()),
             pa.array([arranged.rows.num_rows] * n, pa.int64()),
+            pa.array([dropped] * n, pa.int64()),
+            pa.array([share] * n, pa.float64()),
             *self._told(split, spread, known),
             blobs if fragments == list(range(n)) else blobs.take(pa.array(fragments)),
             self._loose(arranged, part),

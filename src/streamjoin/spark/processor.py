@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from time import thread_time_ns
+from time import thread_time_ns, time_ns
 from typing import Any, Final, cast
 
 import pandas as pd
@@ -20,6 +20,7 @@ from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState, refuse_other
 from streamjoin.metrics import METRIC_NAMES, JoinMetrics
 from streamjoin.spark.arrivals import PackedRow, from_batches, from_frames, unpack, unpack_spread
+from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.routing import Routing
@@ -53,6 +54,8 @@ class ShardJoin:
         Where late rows go; None for nowhere.
     hot
         Where decisions about hot keys go; None if keys are not spread.
+    gate
+        Where decisions about rows to turn away go; None if none are.
     """
 
     join: WindowJoin
@@ -63,6 +66,7 @@ class ShardJoin:
     join_id: str
     late: LateSink | None = None
     hot: HotFolder | None = None
+    gate: GateFolder | None = None
 
     def on_batch(
         self, windows: MapState, label: int, packed: list[PackedRow], run: Run
@@ -87,6 +91,10 @@ class ShardJoin:
         self._decide_hot(logic, label, packed, run)
         cpu_us = (thread_time_ns() - started) / 1000
         logic.charge(cpu_us)
+        metrics = replace(logic.metrics, cpu_us=round(cpu_us))
+        if self.gate is not None and label == self.labels[0]:
+            behind = self._decide_gate(logic, self.gate, packed, run)
+            metrics = replace(metrics, lagging=max(metrics.lagging, behind))
         directory = {"agreed": self.agreed, **state.to_dict()}
         if spread:
             directory["spread"] = spread.to_dict()
@@ -94,7 +102,6 @@ class ShardJoin:
         stores[0].drop_other_copies(
             stores[0].copies(state.windows) | stores[1].copies(spread.windows)
         )
-        metrics = replace(logic.metrics, cpu_us=round(cpu_us))
         yield self.form.counters_table(self._counters(metrics, label, packed))
 
     def _read(self, directory: bytes | None) -> tuple[WindowJoinState, SpreadState]:
@@ -132,6 +139,17 @@ class ShardJoin:
         if hot is not None:
             self.hot.write(run, label, hot)
 
+    def _decide_gate(
+        self, logic: SpreadJoinLogic, gate: GateFolder, packed: list[PackedRow], run: Run
+    ) -> int:
+        """Decide what later batches let in; whether this one took longer than the streams' time."""
+        took = (time_ns() / 1000 - min(row.began for row in packed)) / 1e6
+        decided = logic.decide_gate(took)
+        if decided is None:
+            return 0
+        gate.write(run, (decided.shares[LEFT], decided.shares[RIGHT]))
+        return int(decided.behind > 0)
+
     def _counters(self, metrics: JoinMetrics, label: int, packed: list[PackedRow]) -> str:
         """The counters of one shard, without rows that another one counts."""
         shard = self.labels.index(label)
@@ -142,6 +160,10 @@ class ShardJoin:
             if not self.routing.counts(shard, side):
                 once = ("late", "idle_late", "dropped")
                 counted |= {f"{cause}_{name}": 0 for cause in once}
+            if shard == 0:
+                before = counted.get(f"dropped_{name}", getattr(metrics, f"dropped_{name}"))
+                turned_away = sum(int(row.dropped) for row in packed if row.side == side)
+                counted[f"dropped_{name}"] = before + turned_away
         counts = replace(metrics, **counted, busiest=metrics.work)
         return json.dumps([getattr(counts, name) for name in METRIC_NAMES])
 

@@ -1,10 +1,12 @@
 """Seeded streams for examples, tests and benchmarks.
 
 Reading order: `stream` (what a generated stream is and how a range of its rows is made), `keys`
-(how join keys are drawn), `payloads` (the columns of each workload).
+(how join keys are drawn), `payloads` and `set_payloads` (the columns of each workload);
+`rotating_sets` has the recorded streams of a paper's experiments.
 """
 
-from streamjoin.workloads.payloads import WORKLOADS, Workload
+from streamjoin.workloads.base import Workload
+from streamjoin.workloads.payloads import WORKLOADS
 from streamjoin.workloads.stream import GeneratedStream
 
 __all__ = ["WORKLOADS", "GeneratedStream", "Workload"]

@@ -28,7 +28,7 @@ Rates = tuple[tuple[float, float], ...]
 """Steps of (seconds, tuples a second)."""
 Numbers = NDArray[np.int64]
 
-BURST: Final[Rates] = ((60.0, 100.0), (15.0, 500.0), (30.0, 300.0), (35.0, 100.0))
+BURST: Final[Rates] = ((60.0, 100.0), (15.0, 500.0), (30.0, 300.0), (55.0, 100.0))
 """The rates of the paper's Figure 3 (GED-D4); the length of the last step is ours."""
 _CHUNK_ROWS: Final = 8192
 

@@ -6,10 +6,12 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from streamjoin.errors import ConfigError
+from streamjoin.workloads.base import Drawn, Workload
 from streamjoin.workloads.keys import draw_keys
-from streamjoin.workloads.payloads import WORKLOADS, Workload
+from streamjoin.workloads.payloads import WORKLOADS
 
 BLOCK_ROWS = 8192
 MAX_KEYS = 10_000_000
@@ -33,6 +35,10 @@ class GeneratedStream:
         How many distinct keys there are.
     skew
         Exponent of Zipf's law over the keys; 0 is uniform.
+    cycle_s, lag_s
+        After how many seconds the most frequent key has been around all keys (0: it stays), and by
+        how much this stream is behind in that. Of two streams, one with a lag, rows match best
+        when they are about so far apart in time (GED-D2).
     disorder_ms
         Largest delay of a row behind its event time.
     seed
@@ -54,6 +60,8 @@ class GeneratedStream:
     rate_per_second: float = 1000.0
     keys: int = 10_000
     skew: float = 0.0
+    cycle_s: float = 0.0
+    lag_s: float = 0.0
     disorder_ms: int = 0
     seed: int = 0
     start_us: int = 0
@@ -65,6 +73,8 @@ class GeneratedStream:
         _require("rate", self.rate_per_second, 0 < self.rate_per_second <= 1e9, "0 < rate <= 1e9")
         _require("keys", self.keys, 1 <= self.keys <= MAX_KEYS, f"1 to {MAX_KEYS}")
         _require("skew", self.skew, 0 <= self.skew <= 10, "0 to 10")
+        _require("cycle", self.cycle_s, 0 <= self.cycle_s < np.inf, "0 or more seconds")
+        _require("lag", self.lag_s, 0 <= self.lag_s < np.inf, "0 or more seconds")
         _require("disorder", self.disorder_ms, self.disorder_ms >= 0, "0 or more milliseconds")
         _require("seed", self.seed, self.seed >= 0, "0 or more")
 
@@ -97,11 +107,20 @@ class GeneratedStream:
         row = np.arange(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
         made_us = np.round(row * (1e6 / self.rate_per_second)).astype(np.int64)
         delay_us = (rng.random(BLOCK_ROWS) * self.disorder_ms * 1000).astype(np.int64)
-        keys = draw_keys(rng.random(BLOCK_ROWS), self.keys, self.skew)
+        ranks = draw_keys(rng.random(BLOCK_ROWS), self.keys, self.skew)
+        turns = self._turns(made_us)
+        keys = (ranks - 1 + (turns * self.keys).astype(np.int64)) % self.keys + 1
         times = pa.array(self.start_us + made_us - delay_us)
         columns = [pa.array(keys), times.cast(pa.timestamp("us", tz="UTC"))]
-        columns += self.settings.fill(rng, BLOCK_ROWS, self.keys)
+        columns += self.settings.fill(Drawn(rng, keys, turns, self.keys, self.skew))
         return pa.record_batch(columns, schema=self.settings.schema)
+
+    def _turns(self, made_us: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Which part of its way around all keys the most frequent one has gone."""
+        if not self.cycle_s:
+            return np.zeros(len(made_us))
+        turns: NDArray[np.float64] = np.mod((made_us / 1e6 - self.lag_s) / self.cycle_s, 1.0)
+        return turns
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:

@@ -81,24 +81,28 @@ class State(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What may be done: `order` of basic windows by [side, j] and `parts` of each window to probe.
+    """What may be done: `order` of basic windows and `parts` of each window to probe.
 
-    A tuple is processed fully if its chance is below `sample`, and dropped if it is not below
-    `keep`.
+    By [side, phase, rank] and [side, phase]: what a basic window holds depends on how long the
+    newest one has been filled. That is the phase, in equal parts of a basic window's length.
+    `older` of [side, cell] says of which end a part of it is taken. The cell of basic window j is
+    ``j * phases + phase``. A tuple is processed fully if its chance is below `sample`, and dropped
+    if it is not below `keep`.
     """
 
     order: Int64s
     parts: Float64s
+    older: NDArray[np.bool_]
     sample: float
     keep: float
     us_per_cost: float
 
 
 class Seen(NamedTuple):
-    """Where counts are added up: `counts` of [counter, side]; `samples` of [how, side, what, j].
+    """Where counts are added up: `counts` by [counter, side], `samples` by [how, side, what, cell].
 
-    `sizes` of [side, j] are those of the basic windows, for all probes. Pairs of rows go into the
-    last two arrays as far as they have room.
+    `sizes` by [side, cell] are tuples of the basic windows, for all probes. Pairs of rows go into
+    the last two arrays as far as they have room.
     """
 
     counts: Float64s
@@ -134,7 +138,7 @@ def run_until(
 
 @njit
 def _waiting(streams: Int64s, side: int) -> int:
-    return streams[side, _ADMITTED] - streams[side, _FETCHED]
+    return int(streams[side, _ADMITTED] - streams[side, _FETCHED])
 
 
 @njit
@@ -201,24 +205,29 @@ def _probe(
     while live < end and time - join.times[side, tuples.rows[side, live]] > join.windows[side]:
         live += 1
     state.streams[side, _LIVE] = live
-    starts, n_items = state.starts[side], tuples.offsets[1 - side, row + 1]
-    n_items -= tuples.offsets[1 - side, row]
+    n_items = tuples.offsets[1 - side, row + 1] - tuples.offsets[1 - side, row]
+    starts, phases = state.starts[side], plan.parts.shape[1]
+    phase = _phase(join, tuples, side, starts[0], end, time, phases)
     for j in range(len(starts)):
         high = starts[j - 1] if j else end
-        seen.sizes[side, j] += max(0, high - max(live, starts[j]))
+        seen.sizes[side, j * phases + phase] += max(0, high - max(live, starts[j]))
     full = join.chance[1 - side, row] < plan.sample
-    allowed = float(end - live) if full else plan.parts[side] * (end - live)
+    allowed = float(end - live) if full else plan.parts[side, phase] * (end - live)
     seen.counts[PLANNED, side] += allowed
+    what = seen.samples[FULL if full else FULL + 1, side]
     left, total = int(allowed), 0.0
     for k in range(len(starts)):
-        j = k if full else plan.order[side, k]
+        j = k if full else plan.order[side, phase, k]
+        cell = j * phases + phase
         high = starts[j - 1] if j else end
         low = max(live, starts[j])
         if left == 0 or (join.whole and high - low > left):
             break
         if high <= low:
             continue
-        low = max(low, high - left)  # of the last one the newest part
+        if plan.older[side, cell]:
+            high = min(high, low + left)
+        low = max(low, high - left)
         left -= high - low
         hits, walked = match(tuples, join.way, join.threshold, side, row, low, high)
         cost = walked * join.entry
@@ -231,12 +240,22 @@ def _probe(
         seen.counts[OUTPUTS, side] += hits
         seen.counts[COMPARISONS, side] += high - low
         seen.counts[ENTRIES, side] += walked
-        what = seen.samples[FULL if full else FULL + 1, side]
-        what[MATCHES, j] += hits
-        what[COVERED, j] += high - low
-        what[CHARGED, j] += cost
+        what[MATCHES, cell] += hits
+        what[COVERED, cell] += high - low
+        what[CHARGED, cell] += cost
         _collect(tuples, state, seen, side, row, hits)
     return total
+
+
+@njit
+def _phase(
+    join: Join, tuples: Tuples, side: int, start: int, end: int, time: int, phases: int
+) -> int:
+    """How long the newest basic window, from number `start` on, has been filled, in parts."""
+    if phases == 1 or start >= end:
+        return 0
+    filled = time - join.times[side, tuples.rows[side, start]]
+    return min(phases - 1, int(filled * phases // join.basic_us))
 
 
 @njit

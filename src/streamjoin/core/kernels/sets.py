@@ -14,18 +14,12 @@ Offsets = NDArray[np.int64]
 Items = NDArray[np.int64]
 Weights = NDArray[np.float64]
 
-_FEW: Final = 32  # so many are sorted by insertion, which needs no other array
+_FEW: Final = 32  # so many are sorted by insertion
 
 
 @njit
-def _sort_row(items: Items, weights: Weights, begin: int, end: int, weighted: bool) -> None:
-    """Sort one row by item; equal items stay in their order."""
-    if end - begin > _FEW:
-        order = np.argsort(items[begin:end], kind="mergesort")
-        items[begin:end] = items[begin:end][order]
-        if weighted:
-            weights[begin:end] = weights[begin:end][order]
-        return
+def _insert(items: Items, weights: Weights, begin: int, end: int, weighted: bool) -> None:
+    """Sort a few items by insertion; equal ones stay in their order."""
     for j in range(begin + 1, end):
         item, at = items[j], j
         weight = weights[j] if weighted else 0.0
@@ -37,6 +31,44 @@ def _sort_row(items: Items, weights: Weights, begin: int, end: int, weighted: bo
         items[at] = item
         if weighted:
             weights[at] = weight
+
+
+@njit
+def _merge_runs(
+    items: Items, weights: Weights, begin: int, middle: int, end: int, weighted: bool
+) -> None:
+    """Merge two sorted runs that lie next to each other; equal items stay in their order."""
+    first = items[begin:middle].copy()
+    first_weights = weights[begin:middle].copy() if weighted else weights[:0].copy()
+    i, j, at = 0, middle, begin
+    while i < len(first):
+        if j == end or first[i] <= items[j]:
+            items[at] = first[i]
+            if weighted:
+                weights[at] = first_weights[i]
+            i += 1
+        else:
+            items[at] = items[j]
+            if weighted:
+                weights[at] = weights[j]
+            j += 1
+        at += 1
+
+
+@njit
+def _sort_row(items: Items, weights: Weights, begin: int, end: int, weighted: bool) -> None:
+    """Sort one row by item; equal items stay in their order.
+
+    NumPy's stable sort would do, but takes seconds to compile.
+    """
+    for start in range(begin, end, _FEW):
+        _insert(items, weights, start, min(start + _FEW, end), weighted)
+    width = _FEW
+    while width < end - begin:
+        for start in range(begin, end - width, 2 * width):
+            stop = min(start + 2 * width, end)
+            _merge_runs(items, weights, start, start + width, stop, weighted)
+        width *= 2
 
 
 @njit

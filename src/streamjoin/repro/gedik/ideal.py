@@ -85,10 +85,11 @@ def basic_density(
     (21, 15)
     """
     moments = [_basic_windows(matches, window_s, basic_s, at) for at in _moments(basic_s)]
-    first, second = (
-        sum(each[side].values for each in moments) / sum(each[side].costs for each in moments)
-        for side in (0, 1)
+    values, costs = (
+        np.sum([[getattr(side, name) for side in each] for each in moments], axis=0)
+        for name in ("values", "costs")
     )
+    first, second = values / costs
     return first, second
 
 

@@ -11,20 +11,20 @@ from streamjoin.repro.gedik.densities import FloatArray
 from streamjoin.repro.gedik.workload import Seconds, Setting, results
 from streamjoin.repro.measurement import Measurement
 
-Runs = Mapping[str, Sequence[SelectiveRun]]
+Runs = Mapping[Policy, Sequence[SelectiveRun]]
 """One run for each seed, by policy."""
 
 
 def run_all(context: Context, setting: Setting, policies: Iterable[Policy]) -> Runs:
     """Run each policy on the streams of each seed."""
-    runs: dict[str, list[SelectiveRun]] = {policy: [] for policy in policies}
+    runs: dict[Policy, list[SelectiveRun]] = {policy: [] for policy in policies}
     for seed in context.seeds:  # outside: the streams of a seed are made once
         for policy, found in runs.items():
             found.append(setting.run(policy, seed))
     return runs
 
 
-def outputs(runs: Runs, seconds: Seconds) -> dict[str, Measurement]:
+def outputs(runs: Runs, seconds: Seconds) -> dict[Policy, Measurement]:
     """Results a second by policy."""
     return {
         policy: Measurement.of([results(run, seconds) for run in each])
@@ -32,7 +32,7 @@ def outputs(runs: Runs, seconds: Seconds) -> dict[str, Measurement]:
     }
 
 
-def gain(runs: Runs, policy: str, over: str, seconds: Seconds) -> Measurement:
+def gain(runs: Runs, policy: Policy, over: Policy, seconds: Seconds) -> Measurement:
     """Results of a policy over those of another, each seed for itself."""
     pairs = zip(runs[policy], runs[over], strict=True)
     return Measurement.of([results(a, seconds) / results(b, seconds) for a, b in pairs])

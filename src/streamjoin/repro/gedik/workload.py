@@ -17,7 +17,9 @@ BEFORE: Final[Seconds] = (20, 60)
 FAST: Final[Seconds] = (60, 75)
 MIDDLE: Final[Seconds] = (75, 105)
 OVERLOADED: Final[Seconds] = (60, 105)
-WHOLE: Final[Seconds] = (0, 140)
+SETTLED: Final[Seconds] = (70, 75)
+"""The end of the fast part, when the fraction has followed."""
+WHOLE: Final[Seconds] = (0, 160)
 NAMES: Final = {
     "drop": "random drop",
     "ra": "RA",

@@ -1,0 +1,12 @@
+"""Verdicts on the claims of Gedik et al.: numbers in, `Judged` out.
+
+`rate_judges`: Figures 1 to 5; `selection_judges`: Figures 6 to 9 and the conclusions.
+"""
+
+from typing import Final
+
+from streamjoin.repro.base import Judge
+from streamjoin.repro.gedik.rate_judges import RATE_JUDGES
+from streamjoin.repro.gedik.selection_judges import SELECTION_JUDGES
+
+JUDGES: Final[dict[str, Judge]] = {**RATE_JUDGES, **SELECTION_JUDGES}

@@ -1,0 +1,75 @@
+"""The workloads with sets: news with weighted words, alerts with descriptors of an attack.
+
+Both are examples of Gedik et al. (2005, section 1): news of two agencies are similar if the inner
+product of their words is large; attacks that two sensors saw are related if enough descriptors
+agree. What is popular moves on, and one stream may follow the other: that is a time correlation.
+"""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streamjoin.workloads.base import Drawn
+from streamjoin.workloads.rotating_sets import draw_ranks
+
+WORDS: Final = pa.map_(pa.string(), pa.float64())
+DESCRIPTORS: Final = pa.list_(pa.string())
+
+STORY_WORDS: Final = 12
+"""Words that news of one story may have; an item has half of them."""
+NEW_WORDS: Final = 5
+"""Of those, the words that the story before does not have."""
+SYLLABLES: Final = pa.array(
+    ["ba", "ce", "di", "fo", "gu", "ha", "ke", "li", "mo", "nu",
+     "pa", "re", "si", "to", "vu", "ya", "ze", "bri", "clo", "sta"]
+)  # fmt: skip
+N_WORDS: Final = len(SYLLABLES) ** 3
+MIXED: Final = 2377
+"""Has no factor in common with the number of words, so that neighbours look different."""
+
+ACTS: Final = ["scan", "probe", "flood", "guess", "spoof", "inject", "overflow", "upload", "hide",
+               "beacon"]  # fmt: skip
+SERVICES: Final = ["ssh", "smtp", "dns", "http", "ftp", "rdp", "smb", "ldap", "sql", "snmp"]
+NAMES: Final = pa.array([f"{act} {service}" for act in ACTS for service in SERVICES])
+SIZE: Final = (5.0, 1.0)
+"""Mean and deviation of the number of descriptors, as in the paper's experiments (GED-D1)."""
+
+
+def fill_news(rows: Drawn) -> list[pa.Array]:
+    """Words of news with their weights, the squares of which add up to one."""
+    rng, n_words = rows.rng, STORY_WORDS // 2
+    order = np.argsort(rng.random((len(rows), STORY_WORDS)), axis=1)
+    numbers = rows.keys[:, None] * NEW_WORDS + order[:, :n_words]
+    weights = 0.5 + rng.random((len(rows), n_words))
+    weights /= np.sqrt((weights**2).sum(axis=1, keepdims=True))
+    offsets = np.arange(0, len(rows) * n_words + 1, n_words, dtype=np.int32)
+    words = _words(numbers.reshape(-1))
+    return [pa.MapArray.from_arrays(offsets, words, weights.reshape(-1).round(3))]
+
+
+def fill_alerts(rows: Drawn) -> list[pa.Array]:
+    """Where an attack comes from, and the set of its descriptors (GED-D1)."""
+    rng, domain = rows.rng, len(NAMES)
+    sizes = np.clip(np.rint(rng.normal(*SIZE, len(rows))), 1, domain).astype(np.int64)
+    ranks, offsets = draw_ranks(rng, sizes, domain, rows.skew)
+    first = np.repeat((rows.turns * domain).astype(np.int64), sizes)
+    names = NAMES.take(pa.array((first + ranks) % domain))
+    source = rng.integers(1, rows.n_keys + 1, len(rows))
+    return [pa.array(source), pa.ListArray.from_arrays(offsets.astype(np.int32), names)]
+
+
+def _words(numbers: NDArray[np.int64]) -> pa.Array:
+    """Made-up words: three syllables each, a number always the same ones.
+
+    Examples
+    --------
+    >>> _words(np.array([0, 1, 2])).to_pylist()
+    ['bababa', 'haclore', 'reyaba']
+    """
+    n = len(SYLLABLES)
+    numbers = numbers * MIXED % N_WORDS
+    parts = [SYLLABLES.take(pa.array(numbers // n**place % n)) for place in (2, 1, 0)]
+    return pc.binary_join_element_wise(*parts, "")
