@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from streamjoin import local, oracle
     from streamjoin._explain import explain
     from streamjoin.spark.frames import join
+    from streamjoin.spark.log_shedding import log_shedding
     from streamjoin.spark.rescale import rescale
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ __all__ = [
     "explain",
     "join",
     "local",
+    "log_shedding",
     "oracle",
     "rescale",
     "rows",
@@ -51,6 +53,7 @@ _MODULES = ("local", "oracle")
 _SPARK = {
     "explain": "streamjoin._explain",
     "join": "streamjoin.spark.frames",
+    "log_shedding": "streamjoin.spark.log_shedding",
     "rescale": "streamjoin.spark.rescale",
 }
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")

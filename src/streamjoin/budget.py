@@ -26,10 +26,11 @@ class Budget:
     cpu
         Share of Spark's cores, 0 to 1: for each second of the streams (by their event times) the
         join may use so much of a second of each core. Or a duration: CPU time for each batch, all
-        cores together.
+        cores together. If it is short, comparisons give way (Gedik et al.), or tuples if so said.
     rate
         Tuples that are taken in for each second of the streams, of both together: the service rate
-        mu of the paper, the same on every machine. Not together with `cpu`.
+        mu of Kang et al., the same on every machine. Others are turned away. Not together with
+        `cpu`.
     memory
         What may be remembered, over all shards: ``"64 MB"`` or ``rows(100_000)``. Windows become
         upper bounds.
@@ -46,7 +47,7 @@ class Budget:
 
     References
     ----------
-    Kang, Naughton, Viglas 2003, sections 4.2 and 4.3.
+    Kang, Naughton, Viglas 2003, sections 4.2 and 4.3; Gedik, Wu, Yu, Liu 2005, sections 4 and 5.
     """
 
     cpu: float | Duration | None = None

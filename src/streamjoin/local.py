@@ -37,7 +37,8 @@ class LocalJoin:
     **settings
         The arguments of `streamjoin.join` that say what is joined: `on`, `where`, `how`,
         `direction`, `time`, `window`, `lateness`, `idle_timeout`, `suffixes`; and `budget`,
-        `split`, `algorithm`, `invalidation`.
+        `shed`, `split`, `utility`, `weights`, `algorithm`, `invalidation`. A share of the cores is
+        one of a single core here.
 
     Attributes
     ----------
@@ -63,7 +64,8 @@ class LocalJoin:
         if resolved.where is not None and resolved.where.rest:
             msg = (
                 f"where: {resolved.where.rest[0]!r} needs Spark to evaluate it; allowed here: "
-                "comparisons, arithmetic, abs, BETWEEN, IN, IS NULL, AND, OR, NOT"
+                "comparisons, arithmetic, abs, overlap, inner_product, BETWEEN, IN, IS NULL, AND, "
+                "OR, NOT"
             )
             raise ConfigError(msg)
         if settings.get("budget") is not None:

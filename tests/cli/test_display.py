@@ -6,6 +6,7 @@ from rich.console import Console
 
 from streamjoin.budget import Budget
 from streamjoin.cli.display import Display, clock, size, summary
+from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.totals import Totals
 from streamjoin.metrics import JoinMetrics
 from streamjoin.spark.watch import BatchProgress
@@ -17,8 +18,9 @@ SECOND = BatchProgress(1, 104.0, 1.0, rows_in=2000, rows_out=30, null=2)
 OUTER = BatchProgress(0, 100.0, 2.0, rows_in=9, rows_out=7, alone=4, late=3, idle_late=2)
 
 LEFT_OUT = JoinMetrics(
-    dropped_left=1200, dropped_right=30, cut_right=7, pairs=75, missed=25, missed_variance=16
-)
+    rows_left=4000, rows_right=1000, dropped_left=1200, dropped_right=30, cut_right=7,
+    pairs=75, missed=25, missed_variance=16,
+)  # fmt: skip
 SHED = BatchProgress(0, 100.0, 2.0, rows_in=2000, rows_out=75, counters=LEFT_OUT)
 
 
@@ -88,28 +90,52 @@ def test_rows_without_a_partner_and_late_rows_are_shown() -> None:
 
 def test_what_a_budget_left_out_is_shown() -> None:
     console = Console(file=io.StringIO(), width=60)
-    budget = Budget(rate=500, memory="1 MB")
-    with Display(console, budget) as display:
+    left_out = LeftOut(Budget(rate=500, memory="1 MB"))
+    with Display(console, left_out) as display:
         display.add(SHED)
         display.add(replace(SHED, batch=1, counters=JoinMetrics(pairs=300)))
     assert isinstance(console.file, io.StringIO)
-    first, second = console.file.getvalue().splitlines()
+    first, remark, second = console.file.getvalue().splitlines()
+    assert remark == (
+        "batch 0: turning away 1,230 of 5,000 rows, forgetting 7 rows before their window ends"
+    )
     assert first.endswith("| dropped 1,200 / 30 | cut 0 / 7 | recall 75.0 % +- 5.9")
     assert second.endswith("| dropped 0 / 0 | cut 0 / 0 | recall 93.8 % +- 1.8")
-    shown = text(summary(display.totals, None, None, budget=budget))
+    shown = text(summary(display.totals, None, None, left_out=left_out))
     for wanted in ("500 tuples/s and 1 MB", "1,200 left, 30 right", "0 left, 7 right", "93.8 %"):
         assert wanted in shown
 
 
 def test_a_live_table_has_the_columns_of_its_budget() -> None:
     console = Console(file=io.StringIO(), width=150, force_terminal=True)
-    with Display(console, Budget(memory="1 MB")) as display:
+    with Display(console, LeftOut(Budget(memory="1 MB"))) as display:
         display.add(SHED)
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
     assert "cut" in shown
     assert "recall" in shown
     assert "dropped" not in shown
+
+
+def test_comparisons_that_are_left_out_are_shown() -> None:
+    console = Console(file=io.StringIO(), width=60)
+    left_out = LeftOut(Budget(cpu=0.5), ["selective", "lag"])
+    part = JoinMetrics(
+        rows_left=20, compared_left=25, skipped_left=75, skipped_right=100, selective=1,
+        pairs=75, missed=25,
+    )  # fmt: skip
+    with Display(console, left_out) as display:
+        display.add(replace(SHED, counters=part))
+    assert isinstance(console.file, io.StringIO)
+    line, remark = console.file.getvalue().splitlines()
+    shown = "| r_1 / r_2 0.25 / 0.00 | skipped 87.5 % | dropped 0 / 0 | recall 75.0 % +- 0.0"
+    assert line.endswith(shown)
+    assert remark == (
+        "batch 0: load 8x the budget, probing 25 % of the left and 0 % of the right window"
+    )
+    closing = text(summary(display.totals, None, None, left_out=left_out))
+    assert "87.5 %: 75.0 % of the left window, 100.0 % of the right" in closing
+    assert "skipped" not in LeftOut(Budget(cpu=0.5), "drop").columns()
 
 
 def test_without_a_budget_nothing_is_said_of_one() -> None:

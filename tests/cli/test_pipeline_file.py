@@ -165,8 +165,11 @@ MISTAKES = [
         "[join]\nbudget = { rat = 3 }",
         "key `join.budget.rat`: unknown; did you mean `rate`? allowed: cpu, rate, memory",
     ),
-    ("[join]", '[join]\nshed = "x"', "key `join.shed`: got 'x'; allowed: drop"),
-    ("[join]", '[join]\nsplit = "x"', "key `join.split`: got 'x'; allowed: best, equal; of cpu "),
+    ("[join]", '[join]\nshed = "x"', "key `join.shed`: got 'x'; allowed: selective, drop, or ["),
+    ("[join]", '[join]\nshed = ["lag"]', "key `join.shed`: got ['lag']; allowed: selective, drop"),
+    ("[join]", '[join]\nsplit = "x"', "key `join.split`: got 'x'; allowed: best; where compariso"),
+    ("[join]", "[join]\nutility = 3", "key `join.utility`: got 3; allowed: a column of numbers"),
+    ("[join]", "[join]\nweights = 3", "key `join.weights`: got 3; allowed: true or false: "),
     (
         "[join]",
         '[join]\nalgorithm = ["hash"]',

@@ -29,10 +29,12 @@ def test_a_stated_checkpoint_wins(tmp_path: Path) -> None:
 
 
 def test_generated_streams_begin_together(tmp_path: Path) -> None:
-    text = GOOD.replace('type = "parquet"\npath = "trades"', 'type = "generator"\ndisorder = "1 s"')
+    generated = 'type = "generator"\ndisorder = "1 s"\ncycle = "1 min"\nlag = "500 ms"'
+    text = GOOD.replace('type = "parquet"\npath = "trades"', generated)
     made = plan(load(write(tmp_path, text)), 100.0, SCRATCH)
     assert made.left.options["start"] == made.right.options["start"] == "100.0"
     assert made.right.options["disorder_ms"] == "1000"
+    assert (made.right.options["cycle_s"], made.right.options["lag_s"]) == ("60.0", "0.5")
     assert "seconds" not in made.right.options
 
 
@@ -56,8 +58,10 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
         "late_rows": None,
         "rates": None,
         "budget": None,
-        "shed": "drop",
+        "shed": None,
         "split": "best",
+        "utility": None,
+        "weights": False,
         "algorithm": "auto",
         "invalidation": "active",
         "suffixes": ("_left", "_right"),
@@ -69,9 +73,16 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
 
 
 def test_a_budget_is_that_of_the_library(tmp_path: Path) -> None:
-    text = GOOD.replace("[join]", '[join]\nbudget = { cpu = "200 ms", memory = { rows = 9 } }')
-    made = plan(load(write(tmp_path, text)), 0.0, SCRATCH)
-    assert made.join["budget"] == sj.Budget(cpu="200 ms", memory=sj.rows(9))
+    keys = """[join]
+    budget = { cpu = "200 ms", memory = { rows = 9 } }
+    shed = ["selective", "lag"]
+    split = "ra+tc+jd"
+    utility = ["worth", ""]
+    weights = true"""
+    made = plan(load(write(tmp_path, GOOD.replace("[join]", keys))), 0.0, SCRATCH).join
+    assert made["budget"] == sj.Budget(cpu="200 ms", memory=sj.rows(9))
+    assert (made["shed"], made["split"]) == (["selective", "lag"], "ra+tc+jd")
+    assert (made["utility"], made["weights"]) == (("worth", None), True)
 
 
 def test_windows_of_rows_and_the_folder_of_late_rows(tmp_path: Path) -> None:

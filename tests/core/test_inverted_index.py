@@ -88,6 +88,19 @@ def test_pieces_together_are_the_whole(case: Case, max_pairs: int) -> None:
     assert walked == sum(oracle.overlap(case[0][i][2], case[1][j][2]) or 0 for i, j in pairs)
 
 
+def test_rows_come_in_order_whichever_item_finds_them_first() -> None:
+    index: list[Row] = [(0, 0, {"b": 1.0}), (0, 1, {"a": 1.0}), (0, 2, {"a": 1.0, "b": 1.0})]
+    pieces, _ = probe((index, [(0, 0, {"a": 1.0, "b": 1.0})], 0, 9), 10, 1, None)
+    assert [mine.tolist() for mine, _ in pieces] == [[0, 1, 2]]
+
+
+def test_an_item_of_many_keys_is_found_by_its_own() -> None:
+    rows: list[Row] = [(key, 0, {"a": 1.0, "b": 1.0}) for key in range(2000)]
+    pieces, walked = probe((rows, rows, 0, 0), 10**6, 2, None)
+    assert [mine.tolist() for mine, _ in pieces] == [list(range(2000))]
+    assert walked == 4000
+
+
 def test_more_pairs_than_fit_the_arrays_at_once() -> None:
     n, column = 700, [pa.array([["a", "b"]] * 700)]
     keys, times = np.zeros(n, np.int64), np.arange(n)[::-1].copy()

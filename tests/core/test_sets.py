@@ -81,8 +81,14 @@ def weighted_sets(draw: st.DrawFn) -> tuple[pa.DataType, Rows, Rows]:
     return kind, [x for x, _ in rows], [y for _, y in rows]
 
 
+MANY = [i * 7 % 5 for i in range(150)], [1.1**i for i in range(150)]
+
+
 @given(weighted_sets())
 @example((pa.int64(), [([1, 2, 3], [1e16, 1.0, -1e16])], [([3, 1, 2], [1.0, 1.0, 1.0])]))
+@example((pa.int64(), [([1, 2], [np.inf, 1.0])], [([1, 2], [0.0, 1.0])]))
+@example((pa.int64(), [([1, 1], [np.inf, -np.inf])], [([1, 2], [1.0, 1.0])]))
+@example((pa.int64(), [MANY], [(list(range(5)), [1.0] * 5)]))
 def test_inner_product_is_the_oracles_bit_for_bit(drawn: tuple[pa.DataType, Rows, Rows]) -> None:
     kind, left, right = drawn
     call = InnerProduct(pa.float64(), *(columns(s, kind, pa.float64()) for s in (0, 1)))

@@ -125,7 +125,7 @@ def test_a_budget_and_what_it_comes_to(ticks: DataFrame) -> None:
     assert found.budget is not None
     assert found.budget.limits == "at most 1,000 tuples/s and 10,000 remembered rows"
     assert len(found.budget.meaning) == 4
-    assert "memory for the right window, CPU for the left stream" in found.budget.split
+    assert "memory for the right window, CPU for the left stream" in str(found.budget.split)
     planned = found.budget.planned
     assert planned is not None
     # 9 in 10 of the service to the left; 100 rows/s are kept for 80 s, the rest is the other's.
@@ -139,6 +139,63 @@ def test_a_budget_and_what_it_comes_to(ticks: DataFrame) -> None:
     little = sj.join(ticks, ticks, budget=sj.Budget(cpu=0.5, memory=sj.rows(100)), **settings)
     warned = codes(sj.explain(little, rates=(2000, 500)).joins[0])
     assert warned == ["hot_keys_stay", "little_memory"]
+
+
+def test_a_budget_that_chooses_comparisons(ticks: DataFrame) -> None:
+    settings: dict[str, Any] = {
+        "time": "t",
+        "window": ("20 s", "10 s"),
+        "where": "left.x < right.x",
+    }
+    limited = sj.join(ticks, ticks, budget=sj.Budget(cpu=0.5), split="ra+tc", utility=("x", None),
+                      shards=2, **settings)  # fmt: skip
+    found = sj.explain(limited, rates=(2000, 1000)).joins[0].budget
+    assert found is not None
+    assert found.selective is not None
+    assert (found.selective.order, found.selective.policy) == (("selective", "drop"), "ra+tc")
+    assert (found.selective.basic_windows, found.selective.basic_window_us) == ((20, 11), 1_000_000)
+    assert found.selective.utility == ("x", None)
+    assert found.split is None  # there is nothing to be divided
+    text = " ".join(found.lines())
+    for words in (
+        "every row is received and remembered",
+        "rows are dropped as they come",
+        "policy ra+tc: the same part of both windows, of each the most productive",
+        "a result is worth left.x",
+        "20 of the left and 11 of the right window, 1 second each",
+        "a sample of the remembered rows",
+    ):
+        assert words in text
+    planned = found.planned
+    assert planned is not None
+    assert planned.need is not None
+    # 60 million pairs a second of 0.02 us; there is half of each of two cores.
+    assert planned.need.comparing == pytest.approx(1.2, rel=0.01)
+    assert planned.need.given == 1.0
+    assert planned.fraction == pytest.approx((1 - 0.005) / 1.2, rel=0.01)
+    assert (planned.fits, planned.rates) == (False, (2000.0, 1000.0))
+    assert planned.share == pytest.approx(planned.fraction)
+    assert "83 % of the comparisons are made" in planned.text
+    assert sj.explain(limited, rates=(20, 10)).joins[0].budget.planned.fits  # type: ignore[union-attr]
+    lagging = sj.join(ticks, ticks, budget=sj.Budget(cpu="1 ms"), shed=["selective", "lag"],
+                      shards=2, **settings)  # fmt: skip
+    slow = sj.explain(lagging, rates=(2000, 1000)).joins[0].budget
+    assert slow is not None
+    assert slow.planned is not None
+    assert "batches take longer" in " ".join(slow.lines())
+    assert (slow.planned.service, slow.planned.rates) == (None, (2000.0, 1000.0))
+
+
+def test_sets_are_found_by_an_inverted_index(ticks: DataFrame) -> None:
+    tagged = ticks.selectExpr("t", "x", "split(s, '') AS tags")
+    join = explained(
+        tagged, where="overlap(left.tags, right.tags) >= 2 AND left.x < right.x", idle_timeout="1 s"
+    )
+    assert [c.place for c in join.conditions] == ["inverted_index", "operator"]
+    assert join.index.startswith("inverted index by the items of sets of the rows that arrive")
+    assert join.algorithm is not None
+    assert join.algorithm.windows[0].chosen == "batch"
+    assert codes(join) == []
 
 
 def test_methods_and_their_costs(

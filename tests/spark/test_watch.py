@@ -1,10 +1,16 @@
+import json
+import logging
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pytest
 from pyspark.sql import functions as F
 
+import streamjoin as sj
 from streamjoin.spark.generator import FORMAT, register_generator
+from streamjoin.spark.log_shedding import SheddingListener
 from streamjoin.spark.watch import BatchProgress, follow, read_progress
 
 if TYPE_CHECKING:
@@ -75,3 +81,49 @@ def test_progress_without_counters() -> None:
         }
     )
     assert progress == BatchProgress(0, 1767225601.5, 0.01, rows_in=5, rows_out=4)
+
+
+def test_what_a_budget_leaves_out_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    listener = SheddingListener()
+    exact = {"rows_left": 9, "rows_right": 9, "compared_left": 8}
+    part = {**exact, "selective": 1, "skipped_left": 24}
+    caplog.set_level(logging.INFO, "streamjoin")
+    for batch, counters in enumerate([part, part, exact, exact, exact]):
+        document = {
+            "runId": "r",
+            "batchId": batch,
+            "durationMs": {"addBatch": 1},
+            "observedMetrics": {"second": {"counters": counters}, "rows": {"n": 3}},
+        }
+        for durations in ({}, {"addBatch": 1}):
+            progress = SimpleNamespace(json=json.dumps({**document, "durationMs": durations}))
+            listener.onQueryProgress(SimpleNamespace(progress=progress))  # type: ignore[arg-type]
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        (
+            "WARNING",
+            "second: batch 0: load 4x the budget, "
+            "probing 25 % of the left and 100 % of the right window",
+        ),
+        ("INFO", "second: batch 4: exact again"),
+    ]
+
+
+def test_a_session_is_listened_to(
+    spark: "SparkSession", tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    times = spark.range(400).selectExpr("id AS k", "timestamp_millis(id) AS t")
+    times.write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(times.schema).parquet(str(tmp_path / "in"))
+    joined = sj.join(stream, stream, on="k", time="t", window="1 s", budget=sj.Budget(rate=50))
+    listener = sj.log_shedding(spark)
+    writer = joined.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "ck"))
+    try:
+        writer.trigger(availableNow=True).start().awaitTermination()
+        end = time.monotonic() + 30
+        while not caplog.records and time.monotonic() < end:
+            time.sleep(0.1)
+    finally:
+        spark.streams.removeListener(listener)
+    assert [r.message.partition(",")[0] for r in caplog.records if r.name.endswith("shedding")] == [
+        "streamjoin: batch 0: turning away 778 of 800 rows"
+    ]

@@ -57,6 +57,47 @@ def test_skew_follows_zipf() -> None:
     assert counts[:10] == pytest.approx(expected[:10], rel=0.05)
 
 
+def test_the_most_frequent_key_moves_on_and_another_stream_follows() -> None:
+    common: dict[str, Any] = {"rate_per_second": 1000, "keys": 100, "skew": 3.0, "cycle_s": 10.0}
+    ahead, behind = (
+        GeneratedStream(**common, lag_s=lag).rows(0, 10_000)["person"].to_numpy() for lag in (0, 2)
+    )
+    for second in range(2, 10):
+        window = slice(1000 * second, 1000 * second + 50)
+        assert np.bincount(ahead[window]).argmax() == 10 * second + 1
+        assert np.bincount(behind[window]).argmax() == 10 * (second - 2) + 1
+
+
+def test_news_of_one_story_are_alike() -> None:
+    batch = GeneratedStream("news", keys=50).rows(0, 2000)
+    stories = batch["story"].to_numpy()
+    words = [dict(item) for item in batch["words"].to_pylist()]
+    assert all(sum(w * w for w in item.values()) == pytest.approx(1, abs=0.01) for item in words)
+
+    def alike(apart: int) -> float:
+        pairs = [(0, j) for j in range(1, 2000) if abs(stories[0] - stories[j]) == apart]
+        products = [
+            sum(w * words[j].get(word, 0) for word, w in words[i].items()) for i, j in pairs
+        ]
+        return float(np.mean(products))
+
+    assert alike(0) > 0.4
+    assert alike(0) > 1.5 * alike(1)
+    assert alike(3) == 0
+
+
+def test_alerts_have_distinct_descriptors_that_move_on() -> None:
+    batch = GeneratedStream("alerts", skew=2.0, cycle_s=8.192).rows(0, 8192)
+    sets = batch["descriptors"].to_pylist()
+    assert all(len(set(items)) == len(items) >= 1 for items in sets)
+    assert np.mean([len(items) for items in sets]) == pytest.approx(5, abs=0.1)
+    first, later = (
+        {item for items in part for item in items[:1]} for part in (sets[:40], sets[4096:4136])
+    )
+    assert "scan ssh" in first - later
+    assert set(batch["severity"].to_pylist()) <= {1, 2, 3, 4, 5}
+
+
 def test_uniform_keys_use_the_whole_range() -> None:
     keys = GeneratedStream(keys=50).rows(0, 10_000)["person"].to_numpy()
     assert np.unique(keys).tolist() == list(range(1, 51))
@@ -79,10 +120,12 @@ def test_trades_have_sensible_prices() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"workload": "cals"}, "workload: got 'cals'; allowed: calls, trades"),
+        ({"workload": "cals"}, "workload: got 'cals'; allowed: calls, trades, news, alerts"),
         ({"rate_per_second": 0.0}, "rate: got 0.0; allowed: 0 < rate <= 1e9"),
         ({"keys": 0}, "keys: got 0; allowed: 1 to 10000000"),
         ({"skew": -1.0}, "skew: got -1.0; allowed: 0 to 10"),
+        ({"cycle_s": -1.0}, "cycle: got -1.0; allowed: 0 or more seconds"),
+        ({"lag_s": -1.0}, "lag: got -1.0; allowed: 0 or more seconds"),
         ({"disorder_ms": -1}, "disorder: got -1; allowed: 0 or more milliseconds"),
         ({"seed": -1}, "seed: got -1; allowed: 0 or more"),
     ],

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from streamjoin.budget import Budget
-from streamjoin.cli.left_out import budget_cells, budget_columns, budget_rows
+from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.totals import Totals
+from streamjoin.shedding.remarks import Remarks
 
 if TYPE_CHECKING:
     from streamjoin.spark.watch import BatchProgress
@@ -29,18 +29,20 @@ COLUMNS = (
     "batch time",
 )
 SHOWN_BATCHES = 10
+EXACT = LeftOut()
 
 
 class Display:
     """Shows each batch as it ends; use it as a context manager around the run.
 
-    With a budget it also shows what was left out.
+    With a budget it also shows what was left out, and says when that begins and when it ends.
     """
 
-    def __init__(self, console: Console, budget: Budget | None = None) -> None:
+    def __init__(self, console: Console, left_out: LeftOut = EXACT) -> None:
         self.console = console
-        self.budget = budget
-        self.columns = (*COLUMNS, *budget_columns(budget))
+        self.left_out = left_out
+        self.columns = (*COLUMNS, *left_out.columns())
+        self.remarks = Remarks()
         self.totals = Totals()
         self.began = time.monotonic()
         self.recent: deque[tuple[str, ...]] = deque(maxlen=SHOWN_BATCHES)
@@ -72,11 +74,14 @@ class Display:
             f"{self.totals.state_rows:,} rows, {size(self.totals.state_bytes)}",
             f"{batch.late:,}",
             f"{batch.seconds:.2f} s",
-            *budget_cells(self.budget, batch.counters, self.totals.counters),
+            *self.left_out.cells(batch.counters, self.totals.counters),
         )
         self.recent.append(cells)
         if not self.console.is_terminal:
             self.console.print(plain_line(cells, self.columns), soft_wrap=True)
+        remark = self.remarks.see(batch.batch, batch.counters)
+        if remark is not None and self.left_out.budget is not None:
+            self.console.print(remark, style="yellow", soft_wrap=True)
 
     def _table(self) -> Table:
         totals = self.totals
@@ -92,7 +97,7 @@ class Display:
             "",
             f"{totals.late:,}",
             f"{totals.mean_batch_seconds:.2f} s",
-            *budget_cells(self.budget, totals.counters, totals.counters),
+            *self.left_out.cells(totals.counters, totals.counters),
         )
         for name, footer in zip(self.columns, footers, strict=True):
             table.add_column(name, footer, justify="right", no_wrap=True)
@@ -107,7 +112,7 @@ def summary(
     checkpoint: str | None,
     late_rows: str | None = None,
     *,
-    budget: Budget | None = None,
+    left_out: LeftOut = EXACT,
 ) -> Table:
     """Make the closing table of a run; three arguments say where things are."""
     table = Table(title="Summary", title_justify="left", show_header=False)
@@ -119,7 +124,7 @@ def summary(
         *([("rows without a partner", f"{totals.alone:,} of them")] if totals.alone else []),
         ("late rows", late(totals, late_rows)),
         ("rows with a null key or time", f"{totals.null:,}"),
-        *budget_rows(budget, totals.counters),
+        *left_out.rows(totals.counters),
         ("state at the end", f"{totals.state_rows:,} rows, {size(totals.state_bytes)}"),
         ("largest state", size(totals.peak_state_bytes)),
         (

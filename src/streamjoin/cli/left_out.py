@@ -1,70 +1,104 @@
 """What a budget left out, for the live table and the closing summary."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 from streamjoin.budget import Budget
 from streamjoin.metrics import JoinMetrics
 
 
-def budget_columns(budget: Budget | None) -> tuple[str, ...]:
-    """Columns that a budget adds to the live table; none without a budget.
+@dataclass(frozen=True)
+class LeftOut:
+    """What there is to show of a budget.
 
-    Examples
-    --------
-    >>> budget_columns(Budget(rate=10)), budget_columns(None)
-    (('dropped', 'recall'), ())
+    Parameters
+    ----------
+    budget
+        None for an exact join, of which nothing is shown.
+    shed
+        What gives way, as the user said it.
     """
-    if budget is None:
-        return ()
-    return (
-        *(["dropped"] if _regulates(budget) else []),
-        *(["cut"] if budget.memory is not None else []),
-        "recall",
-    )
 
+    budget: Budget | None = None
+    shed: str | Sequence[str] | None = None
 
-def budget_cells(budget: Budget | None, batch: JoinMetrics, so_far: JoinMetrics) -> tuple[str, ...]:
-    """Their cells: rows of left and right of the batch, and the recall of all batches so far.
+    def columns(self) -> tuple[str, ...]:
+        """Columns that a budget adds to the live table.
 
-    Examples
-    --------
-    >>> counted = JoinMetrics(dropped_left=1200, pairs=75, missed=25, missed_variance=16)
-    >>> budget_cells(Budget(rate=10), counted, counted)
-    ('1,200 / 0', '75.0 % +- 5.9')
-    """
-    if budget is None:
-        return ()
-    dropped = f"{batch.dropped_left:,} / {batch.dropped_right:,}"
-    cut = f"{batch.cut_left:,} / {batch.cut_right:,}"
-    return (
-        *([dropped] if _regulates(budget) else []),
-        *([cut] if budget.memory is not None else []),
-        recall(so_far),
-    )
+        Examples
+        --------
+        >>> LeftOut(Budget(cpu=0.5)).columns()
+        ('r_1 / r_2', 'skipped', 'dropped', 'recall')
+        >>> LeftOut(Budget(rate=10)).columns(), LeftOut().columns()
+        (('dropped', 'recall'), ())
+        """
+        return tuple(name for name, _ in self._shown(JoinMetrics(), JoinMetrics()))
 
+    def cells(self, batch: JoinMetrics, so_far: JoinMetrics) -> tuple[str, ...]:
+        """Their cells: counts of the batch, and the recall of all batches so far.
 
-def budget_rows(budget: Budget | None, counted: JoinMetrics) -> list[tuple[str, str]]:
-    """Lines of the summary: the budget, what gave way, and what that cost.
+        Examples
+        --------
+        >>> counted = JoinMetrics(dropped_left=1200, compared_left=30, skipped_left=70,
+        ...                       pairs=75, missed=25, missed_variance=16)
+        >>> LeftOut(Budget(rate=10)).cells(counted, counted)
+        ('1,200 / 0', '75.0 % +- 5.9')
+        >>> LeftOut(Budget(cpu=0.5)).cells(counted, counted)[:2]
+        ('0.30 / 1.00', '70.0 %')
+        """
+        return tuple(cell for _, cell in self._shown(batch, so_far))
 
-    Examples
-    --------
-    >>> counted = JoinMetrics(cut_left=7, pairs=3000, missed=1000)
-    >>> for row in budget_rows(Budget(memory="1 MB"), counted):
-    ...     print(*row, sep=": ")
-    budget: 1 MB of state
-    rows cut from the windows: 7 left, 0 right
-    pairs missed, about: 1,000
-    recall, about: 75.0 % +- 0.0
-    """
-    if budget is None:
-        return []
-    dropped = f"{counted.dropped_left:,} left, {counted.dropped_right:,} right"
-    cut = f"{counted.cut_left:,} left, {counted.cut_right:,} right"
-    return [
-        ("budget", budget.describe()),
-        *([("rows dropped", dropped)] if _regulates(budget) else []),
-        *([("rows cut from the windows", cut)] if budget.memory is not None else []),
-        ("pairs missed, about", f"{max(counted.missed, 0):,}"),
-        ("recall, about", recall(counted)),
-    ]
+    def rows(self, counted: JoinMetrics) -> list[tuple[str, str]]:
+        """Lines of the summary: the budget, what gave way, and what that cost.
+
+        Examples
+        --------
+        >>> counted = JoinMetrics(cut_left=7, pairs=3000, missed=1000)
+        >>> for row in LeftOut(Budget(memory="1 MB")).rows(counted):
+        ...     print(*row, sep=": ")
+        budget: 1 MB of state
+        rows cut from the windows: 7 left, 0 right
+        pairs missed, about: 1,000
+        recall, about: 75.0 % +- 0.0
+        """
+        if self.budget is None:
+            return []
+        by_side = "{:,} left, {:,} right"
+        rows = [("budget", self.budget.describe())]
+        if self._chooses:
+            rows.append(("comparisons left out", _skipped_by_window(counted)))
+        if self._drops:
+            rows.append(("rows dropped", _dropped(counted, by_side)))
+        if self.budget.memory is not None:
+            rows.append(("rows cut from the windows", _cut(counted, by_side)))
+        rows.append(("pairs missed, about", f"{max(counted.missed, 0):,}"))
+        return [*rows, ("recall, about", recall(counted))]
+
+    def _shown(self, batch: JoinMetrics, so_far: JoinMetrics) -> Iterator[tuple[str, str]]:
+        """Names of columns with their cells."""
+        if self.budget is None:
+            return
+        if self._chooses:
+            yield "r_1 / r_2", "{:.2f} / {:.2f}".format(*batch.fractions)
+            yield "skipped", skipped(batch)
+        if self._drops:
+            yield "dropped", _dropped(batch, "{:,} / {:,}")
+        if self.budget.memory is not None:
+            yield "cut", _cut(batch, "{:,} / {:,}")
+        yield "recall", recall(so_far)
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether comparisons may be left out."""
+        dropping = self.shed in ("drop", ["drop"])
+        return self.budget is not None and self.budget.cpu is not None and not dropping
+
+    @property
+    def _drops(self) -> bool:
+        """Whether rows may be turned away."""
+        return self.budget is not None and (
+            self.budget.cpu is not None or self.budget.rate is not None
+        )
 
 
 def recall(counted: JoinMetrics) -> str:
@@ -80,6 +114,27 @@ def recall(counted: JoinMetrics) -> str:
     return f"{100 * counted.recall:.1f} % +- {100 * counted.recall_error:.1f}"
 
 
-def _regulates(budget: Budget) -> bool:
-    """Whether rows may be turned away."""
-    return budget.cpu is not None or budget.rate is not None
+def skipped(counted: JoinMetrics) -> str:
+    """The share of the comparisons that was left out.
+
+    Examples
+    --------
+    >>> skipped(JoinMetrics(compared_left=30, skipped_left=70)), skipped(JoinMetrics())
+    ('70.0 %', '0.0 %')
+    """
+    left_out = counted.skipped_left + counted.skipped_right
+    whole = counted.compared_left + counted.compared_right + left_out
+    return f"{100 * left_out / whole if whole else 0:.1f} %"
+
+
+def _skipped_by_window(counted: JoinMetrics) -> str:
+    left, right = (100 * (1 - fraction) for fraction in counted.fractions)
+    return f"{skipped(counted)}: {left:.1f} % of the left window, {right:.1f} % of the right"
+
+
+def _dropped(counted: JoinMetrics, form: str) -> str:
+    return form.format(counted.dropped_left, counted.dropped_right)
+
+
+def _cut(counted: JoinMetrics, form: str) -> str:
+    return form.format(counted.cut_left, counted.cut_right)

@@ -13,7 +13,8 @@ from streamjoin.windows import Rows
 if TYPE_CHECKING:
     from streamjoin.spark import pipeline
 
-_MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "utility")
+_MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "shed", "utility")
+_DURATIONS: Final = ("disorder", "cycle", "lag")
 
 
 def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipeline":
@@ -55,6 +56,7 @@ def _join(settings: PipelineFile, checkpoint: str) -> dict[str, Any]:
         "late_rows": resolve(settings.file, join.late_rows),
         "hot_keys": f"{checkpoint}_hot_keys" if join.hot_keys else False,
         "budget": None if join.budget is None else join.budget.made(),
+        "shed": list(join.shed) if isinstance(join.shed, tuple) else join.shed,
         "utility": _utility(join.utility),
     }
 
@@ -80,13 +82,14 @@ def _source(settings: PipelineFile, source: Source, now: float) -> "pipeline.Sou
     from streamjoin.spark.pipeline import Source as SparkSource
 
     if isinstance(source, GeneratorSource):
-        durations = {"disorder", "cycle", "lag"}
-        options = source.model_dump(exclude={"type", "select", *durations}, exclude_none=True)
-        disorder_us, cycle_us, lag_us = (
-            parse_duration(getattr(source, name), name) for name in ("disorder", "cycle", "lag")
-        )
-        options |= {"start": now, "disorder_ms": round(disorder_us / 1000)}
-        options |= {"cycle_s": cycle_us / 1e6, "lag_s": lag_us / 1e6}
+        options = source.model_dump(exclude={"type", "select", *_DURATIONS}, exclude_none=True)
+        seconds = {name: parse_duration(getattr(source, name), name) / 1e6 for name in _DURATIONS}
+        options |= {
+            "start": now,
+            "disorder_ms": round(1000 * seconds["disorder"]),
+            "cycle_s": seconds["cycle"],
+            "lag_s": seconds["lag"],
+        }
         return SparkSource(FORMAT, options=_texts(options), select=source.select)
     options = _texts(source.options)
     if source.max_files_per_trigger is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from streamjoin.cli.display import Display, summary
+from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.pipeline_file import PipelineFile, load
 from streamjoin.cli.plan import plan
 from streamjoin.cli.sections import JoinSection
@@ -73,8 +74,8 @@ def _run(
 
     duration = settings.run.duration
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
-    budget = pipeline.join["budget"]
-    with _signals() as stopped, Display(console, budget) as display:
+    left_out = LeftOut(pipeline.join["budget"], pipeline.join["shed"])
+    with _signals() as stopped, Display(console, left_out) as display:
         try:
             query = pipeline.start(spark)
             follow(query, display.add, lambda: bool(stopped), seconds)
@@ -85,7 +86,7 @@ def _run(
     kept = pipeline.checkpoint if settings.sink.path or settings.run.checkpoint else None
     places = pipeline.sink.path, kept, pipeline.join["late_rows"]
     near = (place and _near(place) for place in places)
-    console.print(summary(display.totals, *near, budget=budget))
+    console.print(summary(display.totals, *near, left_out=left_out))
 
 
 @contextmanager

@@ -65,7 +65,7 @@ PositiveDuration = Annotated[str, AfterValidator(_check_positive)]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, strict=True)]
 Size = Annotated[str, AfterValidator(_check_size)]
-Shed = Literal["selective", "drop", "lag"]
+Shed = Literal["selective", "drop"] | tuple[Literal["selective"], Literal["drop", "lag"]]
 Algorithm = Literal["auto", "hash", "nested", "batch"]
 Options = dict[str, str | bool | int | float]
 
@@ -207,7 +207,7 @@ class JoinSection(Section):
         None,
         description='a table such as { cpu = 0.25, memory = "64 MB" } or { rate = 9 }; or absent',
     )
-    shed: Shed | list[Shed] | None = Field(
+    shed: Shed | None = Field(
         None,
         description='selective, drop, or ["selective", "lag"] for batches that take longer rather '
         "than to turn rows away; or absent",

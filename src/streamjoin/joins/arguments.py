@@ -157,7 +157,8 @@ def _utility(
     if utility is None:
         return None, None
     names = utility if isinstance(utility, tuple) else (utility, utility)
-    if len(names) != 2 or not any(names):
+    is_named = all(name is None or isinstance(name, str) for name in names)
+    if len(names) != 2 or not any(names) or not is_named:
         msg = f"utility: got {utility!r}; allowed: a column name or a pair (left, right)"
         raise ConfigError(msg)
     if not selective:

@@ -138,7 +138,7 @@ class Limits:
             if self._memory is not None or self._state.sampled[side]:
                 self._samples[side].update(cut[side], *self._sample_limits(side))
         if self._selective is not None:
-            self._selective.remember(arrived, self._bytes_for_sample(), self._came_in.seconds)
+            self._selective.remember(arrived, cut, self._bytes_for_sample(), self._came_in.seconds)
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
         recall, (missed, variance) = self._known.recall, self._missed
         self.metrics += JoinMetrics(

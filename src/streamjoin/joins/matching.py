@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, Keys, Side, Times
+from streamjoin._typing import LEFT, Keys, Positions, Side, Times
 from streamjoin.core.band import Buckets, Values, band_keys, band_values
 from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex, PairPositions
@@ -114,6 +114,8 @@ class Matcher:
     ----------
     work
         Rows that were met and candidates that were found for them, so far.
+    walked
+        Of that, steps that an index took before it had a candidate.
     """
 
     def __init__(
@@ -130,7 +132,7 @@ class Matcher:
         self._index = index
         self._moved = moved
         self._mine_moved = None if moved is None else moved(rows)
-        self.work = 0
+        self.work = self.walked = 0
 
     def meet(
         self, other: Batch, at: Times, between: Bounds, rows: Bounds | None = None
@@ -165,10 +167,16 @@ class Matcher:
         self.work += stop - start
         for mine, theirs in self._here(other, found):
             self.work += len(mine)
-            if self._side == LEFT:
-                yield Pairs((self._rows, other), (mine, theirs))
-            else:
-                yield Pairs((other, self._rows), (theirs, mine))
+            yield self._pairs(other, mine, theirs)
+
+    def touching(self, other: Batch, at: Times, between: Bounds) -> Iterator[Pairs]:
+        """Pairs for which an index takes a step; none where it goes straight to the candidates."""
+        return iter(())
+
+    def _pairs(self, other: Batch, mine: Positions, theirs: Positions) -> Pairs:
+        if self._side == LEFT:
+            return Pairs((self._rows, other), (mine, theirs))
+        return Pairs((other, self._rows), (theirs, mine))
 
     def _here(self, other: Batch, pairs: Iterator[PairPositions]) -> Iterator[PairPositions]:
         """Leave out pairs that another shard finds."""

@@ -5,6 +5,7 @@ that are remembered, which is probed everywhere where the windows are probed in 
 small: when it grows, half of it is let go, and its share with it.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -86,17 +87,23 @@ class RowSample:
         return Part(batch, share=let_in * sampled), sampled, len(batch) - len(fresh)
 
     def update(
-        self, new: list[Part], most_rows: int, most_bytes: float, oldest: int = -END
+        self,
+        new: Sequence[Part],
+        most_rows: int,
+        most_bytes: float,
+        gone: Sequence[Part] = (),
     ) -> None:
         """Add a part of some rows, let go what is too old, and write it down.
 
-        `oldest` is the time of the first row that may stay, where the window may be cut short.
+        `gone` are rows, new ones too, for which there was no room elsewhere.
         """
         share, before = self._shares[self._side], len(self._batch)
-        self._keep(self._batch.times >= max(self._oldest(), oldest))
+        self._keep(self._batch.times >= self._oldest())
         if new:
             self._add(new, share)
-        elif len(self._batch) == before:
+        for part in gone:
+            self._forget(part.batch)
+        if not new and len(self._batch) == before:
             return
         blob = self._blob()
         while len(self._batch) > most_rows or (len(self._batch) and len(blob) > most_bytes):
@@ -112,7 +119,12 @@ class RowSample:
         watermark = self._state.watermark
         return -END if watermark is None else watermark - self._stream.window_us
 
-    def _add(self, new: list[Part], share: float) -> None:
+    def _forget(self, gone: Batch) -> None:
+        some = gone.where(in_sample(gone, self._side, self._most_share))
+        if len(some):
+            self._keep(~np.isin(self._batch.contents, some.contents))
+
+    def _add(self, new: Sequence[Part], share: float) -> None:
         chosen = [part.batch.where(in_sample(part.batch, self._side, share)) for part in new]
         let_in = [np.full(len(b), p.share) for b, p in zip(chosen, new, strict=True)]
         rows = pa.concat_batches([self._batch.rows, *(batch.rows for batch in chosen)])

@@ -14,18 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin.core.batch import Batch
 from streamjoin.core.cells import Axis, FloatArray, together
 from streamjoin.joins.base import Pairs, WindowStore
-from streamjoin.joins.matching import Part, bounds, over_rows
+from streamjoin.joins.matching import Matcher, Part, bounds, over_rows
+from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.row_sample import LOOKING, RowSample
 from streamjoin.joins.selection import Selection
-from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
-from streamjoin.shedding.selective import GAMMA, LEAST_SAMPLE, SelectivePlan, SelectiveState
+from streamjoin.shedding.selective import GAMMA, SelectiveState
 
 MOST_ROWS: Final = 2048
 MOST_BYTES: Final = 256 << 10
 """Of the sample of one side, in one shard."""
+FEW: Final = 256
+"""Arrivals that show where an index takes its steps."""
+MOST_WORTH: Final = 1e100
+"""Of one column: sums of products stay finite."""
 
 
 class Selective:
@@ -62,19 +68,31 @@ class Selective:
             )
             for side in SIDES
         )
+        if not known.productivity.compared:
+            self._begin(Remembered(join, state, store))
         self._looked_at, self._found, self._value = (self._axis.empty() for _ in range(3))
         self._seen = 0
         self.selection = Selection(join)
         self.work = 0
 
+    def _begin(self, remembered: Remembered) -> None:
+        """Sample what is remembered from the time before comparisons were budgeted."""
+        for side in SIDES:
+            for window in self._state.windows[side]:
+                part = remembered.part(side, window)
+                self._samples[side].update([part], MOST_ROWS, MOST_BYTES)
+
     def plan(self, arrived: tuple[Part, Part], cpu_us: float | None) -> JoinMetrics:
         """Choose what the batch probes; how much that is."""
-        came = len(arrived[LEFT].batch), len(arrived[RIGHT].batch)
-        self._comparisons = self._count(arrived)
-        plan = self._known.plan(self._policy, self._axis, self._comparisons, came, cpu_us)
+        came = len(arrived[LEFT].batch) + len(arrived[RIGHT].batch)
+        stored = sum(window.rows for side in self._state.windows for window in side)
+        self._comparisons, met = self._count(arrived)
+        plan = self._known.plan(
+            self._policy, self._axis, self._comparisons, met, came, stored, cpu_us
+        )
         if plan.chosen is not None:
             self.selection = Selection(self._join, self._axis, plan.chosen)
-        self._looking = self._share(plan)
+        self._looking = plan.looking
         done, skipped = plan.comparisons, plan.skipped
         return JoinMetrics(
             compared_left=round(done[LEFT]),
@@ -104,35 +122,55 @@ class Selective:
                     rest = pairs.where(~self.selection.chosen[places])
                     if len(rest):
                         yield rest, parts
+            self._learn_steps(matcher, mine.batch, side, 1 / shares, n_old)
             self.work += matcher.work
 
-    def remember(self, arrived: tuple[Part, Part], most_bytes: float, seconds: float) -> None:
-        """Take a part of what came into the samples, and keep what was learned."""
+    def _learn_steps(
+        self, matcher: Matcher, mine: Batch, side: Side, weights: FloatArray, n_old: int
+    ) -> None:
+        """Spread the steps that an index took over the axis, as it takes them for a few arrivals.
+
+        They cost like candidates, and there are more of them where rows have more in common.
+        """
+        if not matcher.walked:
+            return
+        low, high = bounds(self._join, side)
+        few = mine.take(np.linspace(0, len(mine) - 1, min(len(mine), FEW)).astype(np.int64))
+        steps, touched = self._axis.empty(), 0
+        for met in matcher.touching(few, few.times, (-high, -low)):
+            touched += len(met)
+            pairs = _of_direction(met, side, n_old)
+            _tally(steps, self._places(pairs), weights[pairs.positions[1 - side]])
+        if touched:
+            self._looked_at += steps * (matcher.walked / touched)
+
+    def remember(
+        self,
+        arrived: tuple[Part, Part],
+        cut: tuple[list[Part], list[Part]],
+        most_bytes: float,
+        seconds: float,
+    ) -> None:
+        """Take a part of what came into the samples, and keep what was learned.
+
+        What memory had no room for (`cut`) is not remembered here either.
+        """
+        limit = min(most_bytes, MOST_BYTES)
         for side in SIDES:
             new = [arrived[side]] if len(arrived[side].batch) else []
-            stored = self._state.windows[side]
-            # What memory had no room for is not remembered here either.
-            oldest = min((window.first for window in stored), default=-END)
-            limit = min(most_bytes, MOST_BYTES)
-            self._samples[side].update(new, MOST_ROWS, limit, oldest)
+            self._samples[side].update(new, MOST_ROWS, limit, cut[side])
         seen = [self._comparisons, self._looked_at, self._found, self._value]
         self._known.productivity.see(self._axis, seen, self._seen, seconds)
 
-    def _count(self, arrived: tuple[Part, Part]) -> FloatArray:
-        """Comparisons of a full join, by the difference of cells."""
+    def _count(self, arrived: tuple[Part, Part]) -> tuple[FloatArray, FloatArray]:
+        """Comparisons of a full join, and rows met for them, by the difference of cells."""
         axis, windows = self._axis, self._state.windows
         new = [axis.counted(part.batch.times) for part in arrived]
         old = [together([axis.of_window(w) for w in windows[side]]) for side in SIDES]
-        return (
-            axis.comparisons(new[LEFT], new[RIGHT])
-            + axis.comparisons(new[LEFT], old[RIGHT])
-            + axis.comparisons(old[LEFT], new[RIGHT])
-        )
-
-    def _share(self, plan: SelectivePlan) -> float:
-        """The share of remembered rows that is looked at everywhere: never too few rows."""
-        rows = sum(window.rows for side in self._state.windows for window in side)
-        return max(plan.looking, LEAST_SAMPLE / max(rows, 1))
+        by_left = axis.comparisons(new[LEFT], together([new[RIGHT], old[RIGHT]]))
+        by_right = axis.comparisons(old[LEFT], new[RIGHT])
+        left, right = (max(1, len(part.batch)) for part in arrived)
+        return by_left + by_right, by_left / left + by_right / right
 
     def _places(self, pairs: Pairs) -> NDArray[np.int64]:
         left, right = (
@@ -158,7 +196,7 @@ def utility(join: WindowJoin, pairs: Pairs) -> FloatArray | float:
         position = join.utility[side]
         if position is not None:
             column = pairs.fetch(side, position).cast("float64").fill_null(0.0)
-            worth = worth * np.fmax(np.asarray(column), 0.0)
+            worth = worth * np.clip(np.nan_to_num(np.asarray(column)), 0.0, MOST_WORTH)
     return worth
 
 

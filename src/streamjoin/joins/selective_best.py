@@ -58,7 +58,8 @@ class Best(Selective):
         self._known = fading * self._known + samples.sum(axis=0)
         self._sampled *= MEMORY
         self._sampled += float(samples[kernel.FULL, :, kernel.MATCHES].sum())
-        self._sizes = sizes
+        if sizes.any():
+            self._sizes = sizes
         self.set_fraction(self.fraction)
 
     def set_fraction(self, fraction: float) -> None:
@@ -71,15 +72,19 @@ class Best(Selective):
         values, costs = self._sizes * density, self._sizes * cost
         left, right = (BasicWindows(*side) for side in zip(values, costs, strict=True))
         probed = np.array(knapsack((left, right), rest * float(costs.sum()))) * self._sizes
-        self.fractions = _part(probed.sum(axis=1), self._sizes.sum(axis=1))
-        self.parts = _part(*(self._by_phase(cells).sum(axis=1) for cells in (probed, self._sizes)))
+        self.fractions = _ratio(probed.sum(axis=1), self._sizes.sum(axis=1), np.full(2, rest))
+        self._set_parts(self._by_phase(probed), self._by_phase(self._sizes))
         self._set_order(self._by_phase(density), self._by_phase(cost))
-        self.productivity = _part(
-            *(self._by_phase(cells).sum(axis=2) for cells in (values, self._sizes))
-        )
+        matches, tuples = (self._by_phase(cells).sum(axis=2) for cells in (values, self._sizes))
+        self.productivity = _ratio(matches, tuples, np.zeros_like(tuples))
+
+    def _set_parts(self, probed: FloatArray, sizes: FloatArray) -> None:
+        """In a phase without a probe in the last period, as in the others."""
+        others = np.repeat(self.fractions[:, None], self.parts.shape[1], axis=1)
+        self.parts = _ratio(probed.sum(axis=1), sizes.sum(axis=1), others)
 
     def _set_order(self, density: FloatArray, cost: FloatArray) -> None:
-        per_cost = np.divide(density, cost, out=density.copy(), where=cost > 0)
+        per_cost = _ratio(density, cost, density)
         order = np.argsort(-per_cost, axis=1, kind="stable")
         self.order = np.ascontiguousarray(order.transpose(0, 2, 1))
         neighbours = np.pad(density, ((0, 0), (1, 1), (0, 0)), mode="edge")
@@ -95,7 +100,7 @@ class Best(Selective):
     def _cost_per_tuple(self) -> FloatArray:
         charged, covered = self._known[:, kernel.CHARGED], self._known[:, kernel.COVERED]
         average = charged.sum() / max(covered.sum(), 1.0) if covered.any() else 1.0
-        return np.divide(charged, covered, out=np.full_like(covered, average), where=covered > 0)
+        return _ratio(charged, covered, np.full_like(covered, average))
 
     def _by_phase(self, cells: FloatArray) -> FloatArray:
         return cells.reshape(2, -1, self.parts.shape[1])
@@ -109,9 +114,9 @@ def _shrunk(
 
 
 def _blurred(cells: FloatArray) -> FloatArray:
-    """Sums over neighbours in age: cells come in the order of age."""
+    """Sums over neighbours: cells come in the order of age. May be a single one, hence the cut."""
     return np.array([np.convolve(side, _AROUND, mode="same")[: len(side)] for side in cells])
 
 
-def _part(some: FloatArray, all_: FloatArray) -> FloatArray:
-    return np.divide(some, all_, out=np.ones_like(all_), where=all_ > 0)
+def _ratio(some: FloatArray, whole: FloatArray, otherwise: FloatArray) -> FloatArray:
+    return np.divide(some, whole, out=otherwise.copy(), where=whole > 0)

@@ -76,12 +76,8 @@ class SetTrace:
         if len(np.unique(of_rows)) < len(items):
             msg = "items: got an item twice in a set; allowed: distinct items"
             raise DataError(msg)
-        if self.weights is not None and self.weights.shape != items.shape:
-            msg = f"weights: got {len(self.weights)}; allowed: one for each of {len(items)} items"
-            raise DataError(msg)
-        if self.weights is not None and not bool(np.all(np.isfinite(self.weights))):
-            msg = "weights: got NaN or infinity; allowed: finite numbers"
-            raise DataError(msg)
+        if self.weights is not None:
+            _check_weights(self.weights, len(items))
 
     def __len__(self) -> int:
         return len(self.times)
@@ -191,6 +187,15 @@ class SelectiveJoin:
         if self.policy == "drop" and self.fraction is None and self.capacity is None:
             msg = "capacity: got None with policy 'drop'; allowed: a capacity, or a fraction"
             raise ConfigError(msg)
+
+
+def _check_weights(weights: NDArray[np.float64], n: int) -> None:
+    if weights.shape != (n,) or weights.dtype != np.float64:
+        msg = f"weights: got {len(weights)} of {weights.dtype}; allowed: {n} of float64"
+        raise DataError(msg)
+    if not bool(np.all(np.isfinite(weights))):
+        msg = "weights: got NaN or infinity; allowed: finite numbers"
+        raise DataError(msg)
 
 
 def _rising(numbers: NDArray[np.int64]) -> bool:

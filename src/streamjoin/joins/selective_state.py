@@ -33,9 +33,9 @@ def new_join(traces: Traces, settings: SelectiveJoin) -> kernel.Join:
         _way(traces, settings),
         float(settings.threshold),
         settings.index == "inverted-identifier",
-        costs.comparison,
-        costs.entry,
-        costs.look_up,
+        float(costs.comparison),
+        float(costs.entry),
+        float(costs.look_up),
     )
 
 

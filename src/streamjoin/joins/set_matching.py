@@ -15,7 +15,8 @@ from streamjoin.core.inverted_index import InvertedIndex
 from streamjoin.core.list_index import ListIndex
 from streamjoin.core.predicate import SetCondition
 from streamjoin.core.sets import Sets, Vocabulary
-from streamjoin.joins.matching import Bounds, Matcher, Moved
+from streamjoin.joins.base import Pairs
+from streamjoin.joins.matching import Bounds, Matcher, Moved, piece_rows
 from streamjoin.joins.window_join import WindowJoin
 
 _NONE: Final = ListIndex.build(np.empty(0, np.int64), np.empty(0, np.int64))
@@ -55,13 +56,26 @@ class SetMatcher(Matcher):
     def _candidates(
         self, other: Batch, at: Times, between: Bounds, most: int
     ) -> Iterator[PairPositions]:
-        sets = Sets.of(self._columns(1 - self._side, other), self._words)
         least = -inf if self._sets.least is None else self._sets.least
         before = self._inverted.walked
         yield from self._inverted.probe_chunks(
-            other.keys, sets, at, *between, most, self._sets.fewest, least
+            other.keys, self._of(other), at, *between, most, self._sets.fewest, least
         )
-        self.work += self._inverted.walked - before
+        walked = self._inverted.walked - before
+        self.walked += walked
+        self.work += walked
+
+    def touching(self, other: Batch, at: Times, between: Bounds) -> Iterator[Pairs]:
+        """Pairs with any item in common: each took a step to find those with enough."""
+        most = piece_rows(self._rows, other)
+        found = self._inverted.probe_chunks(
+            other.keys, self._of(other), at, *between, most, fewest=1
+        )
+        for mine, theirs in found:
+            yield self._pairs(other, mine, theirs)
+
+    def _of(self, other: Batch) -> Sets:
+        return Sets.of(self._columns(1 - self._side, other), self._words)
 
     def _columns(self, side: int, batch: Batch) -> list[pa.Array]:
         positions = self._sets.left if side == LEFT else self._sets.right

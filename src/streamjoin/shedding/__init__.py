@@ -1,5 +1,7 @@
 """What is left out when a limit is reached, and what that costs.
 
 Read `regulation.py` (how many tuples are let in and how much is remembered: plans, nothing is
-applied here), `selection.py` (which tuples), `recall.py` (what was missed, and how sure that is).
+applied here), `selection.py` (which tuples), `selective.py` and `productivity.py` (which parts of
+the windows are probed), `recall.py` (what was missed, and how sure that is), `remarks.py` (what to
+say of it).
 """

@@ -22,7 +22,9 @@ GAMMA: Final = 0.1
 GAMMA_EXACT: Final = 0.01
 """The same as long as all comparisons are made: nothing is to be chosen yet."""
 LEAST_SAMPLE: Final = 64
-"""Rows of a window that are looked at everywhere, however little is compared."""
+"""Rows that are looked at everywhere, even if that is a larger part of the comparisons ..."""
+MOST_SAMPLING: Final = 0.5
+"""... but for no more than this."""
 MOST_RECEIVING: Final = 0.8
 """Part of a budget that may go into receiving and storing tuples before some are turned away."""
 CREDIT: Final = 1.0
@@ -31,6 +33,8 @@ DEBT: Final = 0.5
 """Part of a budget that earlier batches may have used."""
 MOST_RISE: Final = 4.0
 """A cost may rise by so much in one batch: a worker's first one loads its code."""
+LEAST_COST: Final = 0.01
+"""Part of a guess that a cost never falls below."""
 
 
 @dataclass
@@ -59,7 +63,8 @@ class Cost:
     @property
     def each(self) -> float:
         """Of one operation."""
-        return self.us / self.n if self.n else self.guess
+        # Never nothing, as a coarse clock has it: that could not rise again.
+        return max(self.us / self.n, LEAST_COST * self.guess) if self.n else self.guess
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +99,7 @@ class SelectiveState:
         What it costs to receive and store a tuple, to look at a row or a candidate, to hand out a
         result.
     allowed, unspent
-        CPU time of the last batch in microseconds, and what earlier ones used less.
+        CPU time of the last batch that had some, in microseconds; and what is left of all.
     sample_sizes, sample_shares
         Of the rows of each side that are looked at everywhere: bytes, and the share of new rows.
     """
@@ -122,8 +127,9 @@ class SelectiveState:
         """CPU time that a batch may use, given what it was allotted."""
         if us > 0:
             self.allowed = us
-        self.unspent = float(np.clip(self.unspent, -DEBT * self.allowed, CREDIT * self.allowed))
-        return max(us + self.unspent, (1 - DEBT) * us)
+        saved = float(np.clip(self.unspent, -DEBT * self.allowed, CREDIT * self.allowed))
+        self.unspent = saved + us
+        return max(self.unspent, (1 - DEBT) * us)
 
     def receivable(self, us: float) -> float:
         """Tuples that can be received for a batch's CPU time."""
@@ -134,7 +140,9 @@ class SelectiveState:
         policy: str,
         axis: Axis,
         comparisons: FloatArray,
-        came: tuple[int, int],
+        met: FloatArray,
+        came: int,
+        stored: int,
         us: float | None,
     ) -> SelectivePlan:
         """Decide what a batch compares.
@@ -147,22 +155,29 @@ class SelectiveState:
             Where the windows lie.
         comparisons
             Of a full join, by the difference of cells.
-        came
-            Rows of each side.
+        met
+            Rows that are streamed past arrivals for that: each is met once by all that probe.
+        came, stored
+            Rows of both sides that arrived, and those that are remembered.
         us
             CPU time for the batch; None for no limit.
         """
         full = _sum(axis, comparisons)
-        each = [self._costs(axis, comparisons, came, side) for side in SIDES]
+        each = [self._costs(axis, comparisons, met, side) for side in SIDES]
         costs = [met + seen for met, seen in each]
         need = sum(float(cost.sum()) for cost in costs)
         to_look = sum(float(seen.sum()) for _, seen in each)
         room = float("inf")
         if us is not None:
-            room = max(us - self.receiving.each * sum(came), (1 - MOST_RECEIVING) * us)
-        if need * (1 + GAMMA_EXACT) <= room:
-            return SelectivePlan(None, _looking(GAMMA_EXACT * need, to_look), full)
-        looking = _looking(GAMMA * room, to_look)
+            # Arrivals are stored, indexed, and compared with the samples.
+            fixed = (self.receiving.each + 2 * self.comparing.each) * came
+            room = max(us - fixed, (1 - MOST_RECEIVING) * us)
+        least = min(GAMMA, LEAST_SAMPLE / max(stored, 1))
+        looking = max(_looking(GAMMA_EXACT * need, to_look), least)
+        if need + looking * to_look <= room:
+            return SelectivePlan(None, looking, full)
+        looking = max(_looking(GAMMA * room, to_look), least)
+        looking = min(looking, _looking(MOST_SAMPLING * room, to_look))
         sides = [self._basic(axis, comparisons, costs[side], side) for side in SIDES]
         left, right = choose_fractions(
             policy, (sides[LEFT], sides[RIGHT]), room - looking * to_look
@@ -191,27 +206,24 @@ class SelectiveState:
         self.receiving.see(max(0.0, cpu_us - finding_us - emitting_us), done[0])
         self.comparing.see(finding_us, done[1])
         self.emitting.see(emitting_us, done[2])
-        self.unspent += self.allowed - cpu_us
+        self.unspent -= cpu_us
 
     def _costs(
-        self, axis: Axis, comparisons: FloatArray, came: tuple[int, int], side: Side
+        self, axis: Axis, comparisons: FloatArray, met: FloatArray, side: Side
     ) -> tuple[FloatArray, FloatArray]:
         """CPU time at each difference of a side's window, the newest first.
 
-        What it takes to meet the stored rows, and what it takes to look at those that are found.
+        What it takes to meet rows, and what it takes to look at those that are found.
         """
-        number = axis.of_side(comparisons, side)
-        known = self.productivity
-        if not known.compared:
-            # Of the first batch nothing is known: as if each row found one other.
-            return number * (self.comparing.each / max(1, *came)), np.zeros(len(number))
+        number, known = axis.of_side(comparisons, side), self.productivity
+        meeting: FloatArray = axis.of_side(met, side) * self.comparing.each
+        if not known.compared:  # of the first batch nothing is known
+            return meeting, np.zeros(len(number))
         looks, found = (
             np.repeat(known.per_comparison(name, side), CELLS)[: len(number)]
             for name in ("looked_at", "found")
         )
-        # A stored row is met once by all that probe.
-        met = number * (self.comparing.each / max(1, came[1 - side]))
-        return met, number * (looks * self.comparing.each + found * self.emitting.each)
+        return meeting, number * (looks * self.comparing.each + found * self.emitting.each)
 
     def _basic(
         self, axis: Axis, comparisons: FloatArray, costs: FloatArray, side: Side

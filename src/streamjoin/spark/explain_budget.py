@@ -7,6 +7,8 @@ from typing import Final
 from streamjoin.budget import Budget
 from streamjoin.planning.split import Allocation, Demand, Limits, held, output, plan
 from streamjoin.shedding.regulation import FIRST_COST_US, Shedding
+from streamjoin.spark import explain_selective
+from streamjoin.spark.explain_selective import Need, Selective
 from streamjoin.spark.explain_state import SideEstimate, format_bytes
 from streamjoin.spark.plans import JoinPlan
 from streamjoin.spark.routing import copies
@@ -28,6 +30,7 @@ _PART: Final = (
 _EVENT_TIME: Final = (
     "a second is one of the streams' own time: a backlog is regulated as the live streams were"
 )
+_CLUSTERED: Final = ", or more where they are not spread evenly over the windows"
 _RATE_WORDS: Final = {
     "equal": "the same rate of both streams: results grow with the product of the two rates",
     "rate": "in proportion to the rates",
@@ -56,6 +59,10 @@ class Planned:
     ----------
     service
         Rows per second that can be taken in, of both streams; None where CPU is not limited.
+    need
+        CPU time that comparisons and the rest take, where comparisons are chosen; else None.
+    fraction
+        Part of the comparisons that there is time for; 1 where all are made.
     rates
         Rows per second that are let in, of left and right.
     memory
@@ -69,6 +76,8 @@ class Planned:
     """
 
     service: float | None
+    need: Need | None
+    fraction: float
     rates: tuple[float, float]
     memory: tuple[float, float] | None
     share: float
@@ -86,21 +95,25 @@ class BudgetExplanation:
         The limits.
     meaning
         What gives way and what that means, as sentences.
+    selective
+        How comparisons are chosen; None if they are not, and rows are dropped instead.
     split
-        How the limits are divided between the streams.
+        How the limits are divided between the streams; None if nothing is to be divided.
     planned
         What that comes to; None if no rates were given.
     """
 
     limits: str
     meaning: tuple[str, ...]
-    split: str
+    selective: Selective | None
+    split: str | None
     planned: Planned | None
 
     def lines(self) -> Sequence[str]:
         """The text, line by line."""
-        planned = [] if self.planned is None else [self.planned.text]
-        return [self.limits, *self.meaning, self.split, *planned]
+        chosen = () if self.selective is None else self.selective.text
+        last = [self.split, None if self.planned is None else self.planned.text]
+        return [self.limits, *self.meaning, *chosen, *(text for text in last if text is not None)]
 
 
 def budget(
@@ -111,12 +124,17 @@ def budget(
     if given is None or shedding is None:
         return None
     regulated, cut = given.cpu is not None or given.rate is not None, given.memory is not None
-    per_batch = given.cpu_us_per_batch is not None
-    meaning = [*([_DROPPED] if regulated else []), *([_CUT] if cut else []), _PART]
+    chosen = explain_selective.selective(plan.resolved.join, shedding)
+    meaning = [_DROPPED] if regulated else []
+    if chosen is not None:
+        meaning, regulated = explain_selective.meaning(chosen, shedding.has_gate), False
+    meaning += [_CUT, _PART] if cut else [_PART]
+    in_seconds = given.cpu_share is not None or given.rate is not None
     return BudgetExplanation(
         limits=_limits(given),
-        meaning=(*meaning, *([_EVENT_TIME] if regulated and not per_batch else [])),
-        split=_split(shedding.split, regulated, cut),
+        meaning=(*meaning, *([_EVENT_TIME] if in_seconds else [])),
+        selective=chosen,
+        split=_split(shedding.split, regulated, cut) if regulated or cut else None,
         planned=None if rates is None else _planned(plan, shedding, sides, rates),
     )
 
@@ -146,33 +164,48 @@ def _planned(
     plan_: JoinPlan, shedding: Shedding, sides: Sequence[SideEstimate], rates: tuple[float, float]
 ) -> Planned:
     rows = shedding.memory_unit == "rows"
-    service = _service(shedding, plan_.routing.n_shards)
+    cpu_us = _cpu_us(shedding, plan_.routing.n_shards)
+    service = _service(shedding, cpu_us, sum(copies(plan_.routing)) / 2)
     kept = [side.kept_us / 1e6 for side in sides]
     sizes = [1.0 if rows else side.bytes_per_row for side in sides]
     demand = Demand(rates, (kept[0], kept[1]), (sizes[0], sizes[1]))
     allocation = plan(shedding.split, demand, Limits(service, shedding.memory))
-    share = _share(plan_, allocation, demand)
-    fits = allocation.rates == rates and (
-        allocation.memory is None or held(allocation, demand) == held(Allocation(rates), demand)
+    need = None
+    if shedding.policy is not None and cpu_us is not None:
+        need = explain_selective.need(plan_, allocation.rates, cpu_us)
+    fraction = 1.0 if need is None else need.fraction
+    share = fraction * _share(plan_, allocation, demand)
+    held_all = allocation.memory is None or (
+        held(allocation, demand) == held(Allocation(rates), demand)
     )
+    fits = allocation.rates == rates and fraction == 1 and held_all
     return Planned(
         service=service,
+        need=need,
+        fraction=fraction,
         rates=allocation.rates,
         memory=allocation.memory,
         share=share,
         fits=fits,
-        text=_in_words(shedding, rates, service, allocation, share, fits),
+        text=_in_words(shedding, rates, service, allocation, share, fits, need),
     )
 
 
-def _service(shedding: Shedding, n_shards: int) -> float | None:
-    """Rows per second that all shards together can take."""
-    if shedding.rate is not None:
-        return shedding.rate
+def _cpu_us(shedding: Shedding, n_shards: int) -> float | None:
+    """CPU time of all shards for each second of the streams."""
     cpu_us = shedding.cpu_us_per_second
     if shedding.cpu_us_per_batch is not None:
         cpu_us = shedding.cpu_us_per_batch / BATCH_SECONDS
-    return None if cpu_us is None else cpu_us * n_shards / FIRST_COST_US
+    return None if cpu_us is None else cpu_us * n_shards
+
+
+def _service(shedding: Shedding, cpu_us: float | None, sent: float) -> float | None:
+    """Rows per second that all shards together can take, each of them sent to so many."""
+    if cpu_us is None:
+        return shedding.rate
+    if shedding.policy is None:
+        return cpu_us / FIRST_COST_US
+    return None if shedding.lag else explain_selective.receivable(cpu_us) / sent
 
 
 def _share(plan_: JoinPlan, allocation: Allocation, demand: Demand) -> float:
@@ -196,19 +229,24 @@ def _in_words(
     allocation: Allocation,
     share: float,
     fits: bool,
+    need: Need | None,
 ) -> str:
     at = f"at {rates[0]:,.6g} and {rates[1]:,.6g} rows/s"
-    if service is not None and shedding.rate is None:
-        each = f", {BATCH_SECONDS:g} s a batch" if shedding.cpu_us_per_batch is not None else ""
-        at += f"{each} and {FIRST_COST_US:g} us of CPU a row (a first guess; it is measured)"
+    if shedding.cpu_us_per_batch is not None:
+        at += f", {BATCH_SECONDS:g} s a batch"
+    if need is None and service is not None and shedding.rate is None:
+        at += f" and {FIRST_COST_US:g} us of CPU a row (a first guess; it is measured)"
+    said = [] if need is None else [explain_selective.in_words(need)]
     if fits:
-        return f"{at}: the streams fit, nothing is left out"
+        return f"{at}: {', '.join([*said, 'the streams fit, nothing is left out'])}"
     left, right = allocation.rates
-    said = [] if service is None else [f"{_n(left)} left and {_n(right)} right rows/s are let in"]
+    if service is not None and allocation.rates != rates:
+        said.append(f"{_n(left)} left and {_n(right)} right rows/s are let in")
     if allocation.memory is not None:
         held_left, held_right = (_amount(n, shedding.memory_unit) for n in allocation.memory)
         said.append(f"{held_left} left and {held_right} right are remembered")
-    return f"{at}: {', '.join(said)}; about {100 * share:.3g} % of the results"
+    more = "" if need is None or need.fraction >= 1 else _CLUSTERED
+    return f"{at}: {', '.join(said)}; about {100 * share:.3g} % of the results{more}"
 
 
 def _amount(n: float, unit: str) -> str:

@@ -12,6 +12,7 @@ from streamjoin.joins.window_join import WindowJoin
 _PLACES: Final = {
     "key": "key",
     "index": "index of bands, then checked by the operator",
+    "inverted_index": "inverted index of sets",
     "operator": "checked by the operator",
     "spark": "by Spark, after the join",
 }
@@ -19,7 +20,7 @@ _PLACES: Final = {
 
 @dataclass(frozen=True)
 class Conjunct:
-    """One condition on pairs, and where it is evaluated: key, index, operator or spark."""
+    """One condition on pairs, and where: key, index, inverted_index, operator or spark."""
 
     text: str
     place: str
@@ -44,10 +45,13 @@ def conditions(resolved: Resolved) -> tuple[Conjunct, ...]:
 
 def _checked(join: WindowJoin) -> list[Conjunct]:
     """What the operator evaluates; the index has found what fulfils the band already."""
-    return [
-        Conjunct(part.describe(), "index" if _is_banded(part, join.band) else "operator")
-        for part in _parts(join.predicate)
-    ]
+    return [Conjunct(part.describe(), _place(part, join)) for part in _parts(join.predicate)]
+
+
+def _place(part: Expression, join: WindowJoin) -> str:
+    if join.sets is not None and part == join.sets.condition:
+        return "inverted_index"
+    return "index" if _is_banded(part, join.band) else "operator"
 
 
 def _is_banded(part: Expression, band: Band | None) -> bool:
@@ -73,6 +77,9 @@ def index(resolved: Resolved) -> str:
     if join.band is not None:
         also = f" {_keyed(join)} and" if join.left.key else ""
         return f"hash index{also} by buckets of about {join.band.width:g} {arrivals}"
+    if join.sets is not None:
+        also = f" {_keyed(join)} and" if join.left.key else ""
+        return f"inverted index{also} by the items of sets {arrivals}"
     if join.left.key:
         return f"hash index {_keyed(join)} {arrivals}" if _is_batched(join) else _forced(join)
     return "none: every pair within the windows is looked at"

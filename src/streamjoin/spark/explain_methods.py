@@ -27,6 +27,7 @@ _LEGEND: Final = (
     "nested all rows are compared"
 )
 _BAND: Final = "batch: a band is indexed over the rows that arrive"
+_SETS: Final = "batch: sets are indexed over the rows that arrive"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def methods(
     join = plan.resolved.join
     if join.how == "asof" or not plan.streaming:
         return None
-    is_open = rates is not None and join.band is None
+    is_open = rates is not None and join.band is None and join.sets is None
     built_in = join.operations == OperationCosts()
     return Methods(
         windows=tuple(_window(plan, side, sides, rates, planned) for side in SIDES),
@@ -115,8 +116,9 @@ def _window(
     """How one side's window is probed by arrivals of the other."""
     join, name = plan.resolved.join, NAMES[side]
     asked = join.algorithm[side]
-    if join.band is not None:
-        return WindowMethod(name, asked, "batch", None, _BAND)
+    if join.band is not None or join.sets is not None:
+        text = _SETS if join.band is None else _BAND
+        return WindowMethod(name, asked, "batch", None, text)
     if asked != "auto":
         return WindowMethod(name, asked, asked, None, f"{asked}: {_WAYS[asked]}")
     if rates is None:

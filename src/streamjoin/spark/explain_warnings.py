@@ -44,11 +44,11 @@ def _about_pairs(plan: JoinPlan) -> Iterator[Advice]:
                 "cross join: no key and no condition, so every pair within the windows comes out; "
                 "give `on` or `where`",
             )
-        elif join.band is None:
+        elif join.band is None and join.sets is None:
             yield Advice(
                 "all_pairs",
-                "no key and no band: every pair within the windows is looked at; an equality or "
-                "abs(left.x - right.y) <= e in `where` would be indexed",
+                "no key and no band: every pair within the windows is looked at; an equality, "
+                "abs(left.x - right.y) <= e or an overlap of sets in `where` would be indexed",
             )
     for text in where.rest if where else ():
         yield Advice(
@@ -100,13 +100,20 @@ def _about_time(plan: JoinPlan) -> Iterator[Advice]:
 
 
 def _about_cpu(plan: JoinPlan) -> Iterator[Advice]:
-    """With CPU limited, a shard with a hot key drops more than the others."""
-    limited = plan.budget is not None and plan.budget.cpu is not None
-    if limited and plan.resolved.join.left.key and plan.routing.n_shards > 1:
+    """With CPU limited, a shard with a hot key leaves out more than the others."""
+    limited, shedding = plan.budget, plan.resolved.join.shedding
+    if limited is None or limited.cpu is None or shedding is None:
+        return
+    if plan.resolved.join.left.key and plan.routing.n_shards > 1:
+        does = (
+            "drops more rows"
+            if shedding.policy is None
+            else "makes a smaller part of its comparisons"
+        )
         yield Advice(
             "hot_keys_stay",
             "a key with very many rows is not spread over shards while there is a budget: its "
-            "shard has its part of the CPU and drops more rows than the others",
+            f"shard has its part of the CPU and {does} than the others",
         )
 
 

@@ -116,16 +116,30 @@ def join(
     budget
         What the join may use, such as ``sj.Budget(cpu=0.25, memory="64 MB")``; None for an exact
         join. With a budget the result is a part of the exact one; what was left out is counted
-        (``dropped_left``, ``cut_left`` and the like), and how many pairs that cost is estimated
-        (``missed``). Inner joins over windows of time only.
+        (``skipped_left``, ``dropped_left``, ``cut_left`` and the like), and how many pairs that
+        cost is estimated (``missed``). Inner joins over windows of time only.
     shed
-        What gives way when CPU is short: ``drop``, some rows are turned away on arrival.
+        What gives way when CPU is short. ``selective``, the default of a budget of CPU: every row
+        is kept, and the less productive parts of the windows are not probed; only if to receive
+        rows takes too much by itself, some are turned away. ``["selective", "lag"]``: batches then
+        take longer instead. ``drop``, the default of a budget of rate: rows are turned away on
+        arrival.
     split
-        How a budget is divided between the streams. ``best`` gives the most results. With a budget
-        of CPU or rate: ``equal`` (the best), ``rate``, ``inverse-rate``, ``window``,
-        ``inverse-window``. Of memory: ``slower`` (the best), ``faster``, ``rate``,
-        ``inverse-rate``, ``equal``. Of both: ``equal``, or whose window and whose rate is
-        favoured: ``left/right``, ``right/left``, ``left/left``, ``right/right``.
+        How a budget is divided; ``best`` gives the most results. Where comparisons are chosen, the
+        paper's policies are there to compare: ``ra`` (the newest part of both windows), ``ra+tc``
+        (the most productive part), ``ra+jd`` and ``ra+tc+jd`` (the less productive window gives
+        way first). Where rows are dropped, with a budget of CPU or rate: ``equal`` (the best),
+        ``rate``, ``inverse-rate``, ``window``, ``inverse-window``. Of memory: ``slower`` (the
+        best), ``faster``, ``rate``, ``inverse-rate``, ``equal``. Of both: ``equal``, or whose
+        window and whose rate is favoured: ``left/right``, ``right/left``, ``left/left``,
+        ``right/right``.
+    utility
+        Where comparisons are chosen: column of numbers, or a pair (left, right) with None for a
+        side that has none. A result is worth the product of its values, and the most worth is
+        aimed at instead of the most results. Null, NaN and negative values count as 0.
+    weights
+        Adds a column ``_weight``: for how many pairs of the exact result a row stands. Their sum
+        estimates the exact number, and ``sum(x * _weight)`` the exact sum of x. Inner joins only.
     algorithm
         How the rows that are remembered of a stream are probed: ``hash`` (an index of each basic
         window is kept), ``nested`` (all are compared), ``batch`` (they are streamed past an index
@@ -156,8 +170,9 @@ def join(
 
     References
     ----------
-    Kang, Naughton, Viglas 2003, section 1 (the moving window join), 3 (algorithms), 4 (budgets);
-    Gedik et al. 2005, section 3.
+    Kang, Naughton, Viglas 2003, section 1 (the moving window join), 3 (algorithms), 4 (budgets by
+    dropping); Gedik, Wu, Yu, Liu 2005, sections 3 (the join), 4 and 5 (budgets by
+    selection).
     """
     _refuse_other_frames(left, right)
     resolved = resolve(

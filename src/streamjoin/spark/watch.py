@@ -90,8 +90,21 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
         idle_late=_total(counters, "idle_late"),
         state_rows=counters.get("state_rows"),
         state_bytes=counters.get("state_bytes"),
-        counters=JoinMetrics(**{name: counters.get(name) or 0 for name in METRIC_NAMES}),
+        counters=_metrics(counters),
     )
+
+
+def read_counters(document: dict[str, Any]) -> dict[str, JoinMetrics]:
+    """What each join of a query counted, by its name, in one of Spark's progress documents.
+
+    Examples
+    --------
+    >>> counted = {"second": {"counters": {"pairs": 4}}, "rows": {"n": 9}}
+    >>> read_counters({"observedMetrics": counted})
+    {'second': JoinMetrics(..., pairs=4, ...)}
+    """
+    found = {name: _counters(v) for name, v in document.get("observedMetrics", {}).items()}
+    return {name: _metrics(counters) for name, counters in found.items() if counters}
 
 
 def follow(
@@ -164,6 +177,10 @@ def _counters(values: dict[str, Any]) -> dict[str, int | None]:
     """
     counters = _by_name(values).get(COUNTERS_FIELD)
     return {} if counters is None else _by_name(counters)
+
+
+def _metrics(counters: dict[str, int | None]) -> JoinMetrics:
+    return JoinMetrics(**{name: counters.get(name) or 0 for name in METRIC_NAMES})
 
 
 def _by_name(values: dict[str, Any]) -> dict[str, Any]:

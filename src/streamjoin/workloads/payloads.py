@@ -67,7 +67,9 @@ WORKLOADS: Mapping[str, Workload] = {
     "alerts": Workload(
         key="target",
         time="seen_at",
-        payload=pa.schema({"source": pa.int64(), "descriptors": DESCRIPTORS}),
+        payload=pa.schema(
+            {"source": pa.int64(), "severity": pa.int32(), "descriptors": DESCRIPTORS}
+        ),
         fill=fill_alerts,
     ),
 }

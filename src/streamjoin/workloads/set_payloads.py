@@ -51,14 +51,16 @@ def fill_news(rows: Drawn) -> list[pa.Array]:
 
 
 def fill_alerts(rows: Drawn) -> list[pa.Array]:
-    """Where an attack comes from, and the set of its descriptors (GED-D1)."""
+    """Where an attack comes from, how bad it is (1 to 5), the set of its descriptors (GED-D1)."""
     rng, domain = rows.rng, len(NAMES)
     sizes = np.clip(np.rint(rng.normal(*SIZE, len(rows))), 1, domain).astype(np.int64)
     ranks, offsets = draw_ranks(rng, sizes, domain, rows.skew)
     first = np.repeat((rows.turns * domain).astype(np.int64), sizes)
     names = NAMES.take(pa.array((first + ranks) % domain))
     source = rng.integers(1, rows.n_keys + 1, len(rows))
-    return [pa.array(source), pa.ListArray.from_arrays(offsets.astype(np.int32), names)]
+    severity = 1 + rng.binomial(4, 0.2, len(rows)).astype(np.int32)
+    sets = pa.ListArray.from_arrays(offsets.astype(np.int32), names)
+    return [pa.array(source), pa.array(severity), sets]
 
 
 def _words(numbers: NDArray[np.int64]) -> pa.Array:
@@ -67,7 +69,7 @@ def _words(numbers: NDArray[np.int64]) -> pa.Array:
     Examples
     --------
     >>> _words(np.array([0, 1, 2])).to_pylist()
-    ['bababa', 'haclore', 'reyaba']
+    ['bababa', 'haclobri', 'rebrivu']
     """
     n = len(SYLLABLES)
     numbers = numbers * MIXED % N_WORDS

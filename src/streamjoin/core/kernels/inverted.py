@@ -114,25 +114,12 @@ def fill_postings(
 
 
 @njit
-def _first_of(times: Times, bound: int) -> int:
-    """How many of some times in order are below a bound."""
+def _before(times: Times, bound: int, ties: bool) -> int:
+    """How many of some times in order are below a bound, or equal to it if so asked."""
     begin, end = 0, len(times)
     while begin < end:
         middle = (begin + end) >> 1
-        if times[middle] < bound:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@njit
-def _last_of(times: Times, bound: int) -> int:
-    """How many of some times in order are not above a bound."""
-    begin, end = 0, len(times)
-    while begin < end:
-        middle = (begin + end) >> 1
-        if times[middle] <= bound:
+        if times[middle] < bound or (ties and times[middle] == bound):
             begin = middle + 1
         else:
             end = middle
@@ -215,8 +202,8 @@ def find_sets(
         time = times[row]
         if time < bounds.first or time > bounds.last or offsets[row] == offsets[row + 1]:
             continue
-        first = _first_of(table.times, max(time, bounds.floor) + bounds.low)
-        end = _last_of(table.times, min(time, bounds.ceiling) + bounds.high)
+        first = _before(table.times, max(time, bounds.floor) + bounds.low, False)
+        end = _before(table.times, min(time, bounds.ceiling) + bounds.high, True)
         n_touched, steps = 0, 0
         for j in range(offsets[row], offsets[row + 1]):
             entry = table.slots[

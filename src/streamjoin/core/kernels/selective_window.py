@@ -207,7 +207,10 @@ def _probe(
     state.streams[side, _LIVE] = live
     n_items = tuples.offsets[1 - side, row + 1] - tuples.offsets[1 - side, row]
     starts, phases = state.starts[side], plan.parts.shape[1]
-    phase = _phase(join, tuples, side, starts[0], end, time, phases)
+    phase = 0
+    if phases > 1 and starts[0] < end:
+        filled = time - join.times[side, tuples.rows[side, starts[0]]]
+        phase = min(phases - 1, int(filled * phases // join.basic_us))
     for j in range(len(starts)):
         high = starts[j - 1] if j else end
         seen.sizes[side, j * phases + phase] += max(0, high - max(live, starts[j]))
@@ -245,17 +248,6 @@ def _probe(
         what[CHARGED, cell] += cost
         _collect(tuples, state, seen, side, row, hits)
     return total
-
-
-@njit
-def _phase(
-    join: Join, tuples: Tuples, side: int, start: int, end: int, time: int, phases: int
-) -> int:
-    """How long the newest basic window, from number `start` on, has been filled, in parts."""
-    if phases == 1 or start >= end:
-        return 0
-    filled = time - join.times[side, tuples.rows[side, start]]
-    return min(phases - 1, int(filled * phases // join.basic_us))
 
 
 @njit

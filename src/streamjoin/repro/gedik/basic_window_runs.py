@@ -6,7 +6,7 @@ from typing import Final
 
 from streamjoin.joins.selective_settings import Index, ProbeCosts
 from streamjoin.repro.base import Context, Numbers
-from streamjoin.repro.gedik.workload import CAPACITY, Seconds, Setting, results
+from streamjoin.repro.gedik.workload import ADAPTATION, CAPACITY, Seconds, Setting, results
 from streamjoin.repro.measurement import Measurement
 
 Lengths = tuple[float | None, ...]
@@ -26,8 +26,8 @@ def figure_9(context: Context) -> Numbers:
     left = {}
     for skew in skews:
         context.progress(f"lists, kappa {skew}")
-        setting = Setting(skew=skew, rates=((80.0, 500.0),))
-        left[skew] = _by_length(setting, LISTS, context.seeds[:3], (30, 80))
+        setting = Setting(skew=skew, rates=((70.0, 500.0),))
+        left[skew] = _by_length(setting, LISTS, context.seeds[:3], (30, 70))
     right = {}
     for index in SORTED:
         context.progress(index)
@@ -36,18 +36,18 @@ def figure_9(context: Context) -> Numbers:
 
 
 def _indexed(context: Context, index: Index) -> list[Measurement]:
-    """A quick run has a fifth of the paper's windows, basic windows, look-ups and capacity."""
-    share = 0.2 if context.quick else 1.0
+    """A quick run has a tenth of the paper's windows, basic windows, look-ups and capacity."""
+    share = 0.1 if context.quick else 1.0
     setting = Setting(
         skew=0.8,
         window_s=200.0 * share,
-        rates=((280.0 * share + 20, 500.0),),
-        capacity=CAPACITY * share,
+        rates=((240.0 * share + 20, 500.0),),
+        capacity=2 * CAPACITY * share,
         index=index,
-        costs=ProbeCosts(look_up=LOOK_UP * share),
+        costs=ProbeCosts(look_up=LOOK_UP * share, adaptation=ADAPTATION),
     )
     lengths = tuple(None if length is None else length * share for length in INDEXED)
-    span = round(220 * share), round(280 * share + 20)
+    span = round(210 * share), round(240 * share + 20)
     return _by_length(setting, lengths, context.seeds[: 1 if context.quick else 3], span)
 
 

@@ -12,7 +12,6 @@ from streamjoin.repro.base import AllNumbers, Figure
 from streamjoin.repro.gedik.basic_window_runs import INDEXED, LISTS, Lengths
 from streamjoin.repro.gedik.densities import FloatArray
 from streamjoin.repro.gedik.quality_figures import QUALITY_FIGURES
-from streamjoin.repro.gedik.rate_runs import WINDOWS_S
 from streamjoin.repro.gedik.workload import NAMES
 from streamjoin.repro.measurement import Measurement
 from streamjoin.repro.plots import COLOURS
@@ -76,8 +75,7 @@ def _figure_4(canvas: "Canvas", numbers: AllNumbers) -> None:
 def _figure_5(canvas: "Canvas", numbers: AllNumbers) -> None:
     found = numbers["figure 5"]
     output, gain = canvas.subplots(2, 1, sharex=True)
-    for i, window in enumerate(WINDOWS_S):
-        each = found["measured"][window]
+    for i, (window, each) in enumerate(found["measured"].items()):
         _points(output, found["skews"], each["ra"], COLOURS[i], "o-", f"RA, {window:g} s")
         _points(output, found["skews"], each["drop"], COLOURS[i], "x:", "random drop")
         _points(gain, found["skews"], each["gain"], COLOURS[i], "o-")

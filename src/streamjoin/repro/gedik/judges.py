@@ -1,12 +1,18 @@
 """Verdicts on the claims of Gedik et al.: numbers in, `Judged` out.
 
-`rate_judges`: Figures 1 to 5; `selection_judges`: Figures 6 to 9 and the conclusions.
+`rate_judges`: Figures 1 to 5; `selection_judges`: Figures 6 to 8 and the conclusions;
+`basic_window_judges`: Figure 9.
 """
 
 from typing import Final
 
 from streamjoin.repro.base import Judge
+from streamjoin.repro.gedik.basic_window_judges import BASIC_WINDOW_JUDGES
 from streamjoin.repro.gedik.rate_judges import RATE_JUDGES
 from streamjoin.repro.gedik.selection_judges import SELECTION_JUDGES
 
-JUDGES: Final[dict[str, Judge]] = {**RATE_JUDGES, **SELECTION_JUDGES}
+JUDGES: Final[dict[str, Judge]] = {
+    **RATE_JUDGES,
+    **SELECTION_JUDGES,
+    **BASIC_WINDOW_JUDGES,
+}

@@ -1,6 +1,7 @@
 """Runs of several policies on the same streams, and what one gives over another."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,3 +44,19 @@ def series(runs: Sequence[SelectiveRun], name: str) -> FloatArray:
     arrays = [np.asarray(getattr(run, name), np.float64) for run in runs]
     mean: FloatArray = np.mean(arrays, axis=0)
     return mean
+
+
+def clearly_more(one: Measurement, other: Measurement) -> bool:
+    """Whether the whole interval of one lies above the other's.
+
+    Examples
+    --------
+    >>> clearly_more(Measurement(3, 2.5, 3.5, 5), Measurement(2, 1.6, 2.4, 5))
+    True
+    """
+    return one.low > other.high
+
+
+def rising(gains: Sequence[Measurement]) -> bool:
+    """Whether each mean is above the one before, and the last clearly above the first."""
+    return clearly_more(gains[-1], gains[0]) and all(a.mean < b.mean for a, b in pairwise(gains))

@@ -35,7 +35,6 @@ def figure_7(context: Context) -> Numbers:
         "fractions": series(runs["ra+tc+jd"], "fractions"),
         "fractions_by_seed": [np.asarray(run.fractions) for run in runs["ra+tc+jd"]],
         "outputs": {policy: series(each, "outputs").sum(axis=1) for policy, each in runs.items()},
-        "average": outputs(runs, OVERLOADED),
         "steps": {
             (top, name): gain(runs, top, below, span)
             for top, below in STEPS
@@ -43,7 +42,7 @@ def figure_7(context: Context) -> Numbers:
         },
         "over_drop": {policy: gain(runs, policy, "drop", OVERLOADED) for policy in POLICIES[:-1]},
         "ideal": _ideal_steps(0.6),
-        "ideal_over_drop": {p: _ideal(p, 0.6) for p in POLICIES[:-1]},
+        "ideal_over_drop": _ideal("ra", 0.6),
         "sampled": {p: Measurement.of([_sampled(r) for r in runs[p]]) for p in POLICIES[:-1]},
         "spent": {p: Measurement.of([_spent(r) for r in runs[p]]) for p in POLICIES},
     }

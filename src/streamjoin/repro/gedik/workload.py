@@ -11,6 +11,8 @@ from streamjoin.workloads.rotating_sets import BURST, Rates, RotatingSets
 
 CAPACITY: Final = 750_000.0
 """Comparisons a second: the paper's machine is not known, this gives its gains (GED-C5)."""
+ADAPTATION: Final = 1000.0
+"""Comparisons that a step of adaptation costs: it sorts the 42 basic windows of both streams."""
 Seconds = tuple[int, int]
 BEFORE: Final[Seconds] = (20, 60)
 """Seconds of `BURST` in which the windows are full and nothing is overloaded."""
@@ -48,7 +50,7 @@ class Setting:
         Of both streams.
     theta
         Items that must be common.
-    capacity, fraction, basic_s, index, costs
+    capacity, fraction, basic_s, index, costs, memory
         As in `SelectiveJoin`.
 
     Examples
@@ -65,11 +67,12 @@ class Setting:
     sides: int = 2
     rates: Rates = BURST
     theta: int = 3
-    capacity: float | None = CAPACITY
+    capacity: float | tuple[float, ...] | None = CAPACITY
     fraction: float | None = None
     basic_s: float | None = 1.0
     index: Index = "none"
-    costs: ProbeCosts = field(default_factory=ProbeCosts)
+    costs: ProbeCosts = field(default_factory=lambda: ProbeCosts(adaptation=ADAPTATION))
+    memory: float = 0.0
 
     @property
     def matches(self) -> Correlation:
@@ -95,6 +98,7 @@ class Setting:
             capacity=self.capacity,
             costs=self.costs,
             fraction=self.fraction,
+            memory=self.memory,
             seed=seed,
         )
 

@@ -1,0 +1,238 @@
+"""Windows that are probed in part, on real Spark streams (GED-A4..A13)."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import streamjoin as sj
+from streamjoin.local import LocalJoin
+from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.spark.worker import running
+from tests.spark import cluster
+from tests.spark.streams import counters_of, drain, read_stream, write_batches
+
+RATES: Final = (4000,) * 5 + (40,) * 3
+"""Rows of each side in each batch, a second of the streams: a burst that ends."""
+BUSY: Final = slice(2, 5)
+"""Batches of the burst in which it is known what comparisons cost and yield."""
+WITHIN: Final = 2
+"""Batches after a burst until the join is exact again."""
+CALM: Final = slice(5 + WITHIN, 8)
+ITEMS: Final = 5
+COMMON: Final = {"time": "t", "window": "4 seconds", "lateness": "1 second"}
+BUDGET: Final = sj.Budget(cpu="60 ms")
+OVERLAP: Final = "overlap(left.s, right.s) >= 3"
+
+Values = NDArray[Any]
+Held = Callable[[dict[str, Values], dict[str, Values]], Values]
+
+
+def drawn(side: int, batch: int) -> dict[str, Values]:
+    """A second of a stream: values by the names of its columns; items as a row for each tuple."""
+    rng, n = np.random.default_rng([side, batch]), RATES[batch]
+    return {
+        "t": np.sort(rng.integers(1_000_000 * batch, 1_000_000 * (batch + 1), n)),
+        "id": np.arange(n) + sum(RATES[:batch]),
+        "k": rng.integers(0, 100, n),
+        "v": rng.random(n),
+        "s": rng.random((n, 50)).argsort(axis=1)[:, :ITEMS],
+    }
+
+
+def table(values: dict[str, Values]) -> pa.Table:
+    items = pa.array(values["s"].ravel())
+    offsets = pa.array(np.arange(0, len(items) + 1, ITEMS, dtype=np.int32))
+    columns = {name: pa.array(values[name]) for name in ("id", "k", "v")}
+    columns["t"] = pa.array(values["t"], pa.timestamp("us", "UTC"))
+    columns["s"] = pa.ListArray.from_arrays(offsets, items)
+    columns["m"] = pa.MapArray.from_arrays(offsets, items, pa.array(np.full(len(items), 0.5)))
+    return pa.table(columns)
+
+
+def in_common(left: dict[str, Values], right: dict[str, Values]) -> Values:
+    return (left["s"][:, :, None] == right["s"][:, None, :]).sum(axis=(1, 2))
+
+
+CONDITIONS: Final[dict[str, tuple[dict[str, str], Held]]] = {
+    "equality": ({"on": "k"}, lambda a, b: a["k"] == b["k"]),
+    "band": (
+        {"where": "abs(left.v - right.v) <= 0.004"},
+        lambda a, b: np.abs(a["v"] - b["v"]) <= 0.004,
+    ),
+    "overlap": ({"where": OVERLAP}, lambda a, b: in_common(a, b) >= 3),
+    "inner product": (
+        {"where": "inner_product(left.m, right.m) >= 0.75"},
+        lambda a, b: in_common(a, b) >= 3,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("selective")
+    for side, name in enumerate("lr"):
+        batches = [table(drawn(side, batch)) for batch in range(len(RATES))]
+        write_batches(folder / name, batches)
+    return folder
+
+
+def joined(spark: SparkSession, folder: Path, **said: Any) -> DataFrame:
+    left, right = (read_stream(spark, folder / name) for name in "lr")
+    return sj.join(left, right, **COMMON, shards=2, hot_keys=False, budget=BUDGET, **said)
+
+
+def counted(query: StreamingQuery) -> list[JoinMetrics]:
+    seen = [counters_of(progress) for progress in query.recentProgress]
+    return [JoinMetrics(**{name: row[name] for name in METRIC_NAMES}) for row in seen if row]
+
+
+def total(counts: list[JoinMetrics]) -> JoinMetrics:
+    return sum(counts, JoinMetrics())
+
+
+def sides() -> list[dict[str, Values]]:
+    """All rows of both streams; a row's place is its id."""
+    parts = [[drawn(side, batch) for batch in range(len(RATES))] for side in (0, 1)]
+    return [{name: np.concatenate([p[name] for p in part]) for name in part[0]} for part in parts]
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_part_of_the_exact_rows(
+    spark: SparkSession, recorded: Path, tmp_path: Path, name: str
+) -> None:
+    """Each row is one of the exact join's, none comes twice, and the counts say what is missing."""
+    condition, held = CONDITIONS[name]
+    result = joined(spark, recorded, **condition).select("id_left", "id_right")
+    counts = counted(drain(result, tmp_path / "ck", tmp_path / "out"))
+    found = pq.read_table(tmp_path / "out")
+    ids = [np.asarray(found[column]) for column in ("id_left", "id_right")]
+    assert len(np.unique(ids[0] * sum(RATES) + ids[1])) == len(ids[0])
+    left, right = (
+        {column: values[at] for column, values in side.items()}
+        for side, at in zip(sides(), ids, strict=True)
+    )
+    assert held(left, right).all()
+    assert (np.abs(left["t"] - right["t"]) <= 4_000_000).all()
+    assert total(counts).pairs == len(ids[0])
+    assert all(each.selective for each in counts[BUSY])
+    assert all(each.skipped_left + each.skipped_right > 0 for each in counts[BUSY])
+    assert all(each.recall < 1 for each in counts[BUSY])
+    # The load has fallen: all is compared again, and nothing is turned away.
+    for each in counts[CALM]:
+        assert (each.selective, each.lagging) == (0, 0)
+        assert each.skipped_left + each.skipped_right + each.dropped_left + each.dropped_right == 0
+
+
+def test_recall_and_weights(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
+    """Estimated from the rows that came out, against the exact join of the same files."""
+    result = joined(spark, recorded, where=OVERLAP, weights=True).select("id_left", "_weight")
+    counts = total(counted(drain(result, tmp_path / "ck", tmp_path / "out")))
+    exact = exact_pairs(recorded)
+    assert 0 < counts.pairs < exact
+    assert abs(counts.recall - counts.pairs / exact) < 2 * counts.recall_error < 0.2
+    weights = np.asarray(pq.read_table(tmp_path / "out")["_weight"])
+    assert weights.min() >= 1
+    assert weights.sum() == pytest.approx(counts.pairs + counts.missed, rel=0.01)
+    low, high = counts.fractions
+    assert min(low, high) < 1
+
+
+def exact_pairs(folder: Path) -> int:
+    files = [sorted((folder / name).iterdir()) for name in "lr"]
+    schema = pq.read_schema(files[0][0])
+    join = LocalJoin(schema, schema, where=OVERLAP, **COMMON)
+    for left, right in zip(*files, strict=True):
+        join.push(pq.read_table(left), pq.read_table(right))
+    return join.total.pairs
+
+
+def test_what_is_run_again_decides_the_same(
+    spark: SparkSession, recorded: Path, tmp_path: Path
+) -> None:
+    """Tasks that fail, and a query that dies and is started again: decisions are committed.
+
+    Costs are measured, so another run of the whole may choose differently; but a batch that is run
+    again begins with the same costs and must choose the same.
+    """
+    seen, down = tmp_path / "seen", tmp_path / "down"
+    seen.mkdir()
+    down.touch()
+
+    def failing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        rows = list(batches)
+        yield from rows
+        batch = running().batch
+        ids = [pair for part in rows for pair in zip(*part.to_pydict().values(), strict=True)]
+        name = f"{batch}.{context.partitionId()}.{uuid4().hex}"
+        (seen / name).write_text(str(sorted(ids)))
+        if (batch == 3 and down.exists()) or (batch == 4 and context.attemptNumber() == 0):
+            msg = "this task fails"
+            raise RuntimeError(msg)
+
+    result = joined(spark, recorded, where=OVERLAP).select("id_left", "id_right")
+    recording = result.mapInArrow(failing, result.schema)
+    with pytest.raises(StreamingQueryException):
+        drain(recording, tmp_path / "ck", tmp_path / "out")
+    down.unlink()
+    again = counted(drain(recording, tmp_path / "ck", tmp_path / "out"))
+    assert again[0].selective == again[1].selective == 2  # what was learned before is known
+    runs: dict[str, list[str]] = {}
+    for path in seen.iterdir():
+        batch, partition, _ = path.name.split(".")
+        runs.setdefault(f"{batch}.{partition}", []).append(path.read_text())
+    assert [len(runs[f"3.{partition}"]) >= 4 for partition in (0, 1)] == [True, True]
+    assert [len(runs[f"4.{partition}"]) for partition in (0, 1)] == [2, 2]
+    assert all(len(set(texts)) == 1 for texts in runs.values())
+    written = sum(len(eval(texts[0])) for texts in runs.values())
+    assert written == pq.read_table(tmp_path / "out").num_rows
+
+
+class CountingState(cluster.FakeMapState):
+    """Tells which basic windows are read."""
+
+    read: list[tuple[int, int, int]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = []
+        CountingState.last = self
+
+    last: "CountingState"
+
+    def getValue(self, key: tuple[int, int, int]) -> Any:
+        if key[0] in (0, 1):
+            self.read.append(key)
+        return super().getValue(key)
+
+
+def test_what_is_not_probed_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no copies are near, each basic window that is probed is read from state once."""
+    monkeypatch.setattr("streamjoin.spark.processor.local_folder", lambda *_: None)
+    monkeypatch.setattr(cluster, "FakeMapState", CountingState)
+    schema = table(drawn(0, 0)).schema
+    shard = cluster.Cluster(
+        schema, tmp_path, 1, 1, **COMMON, on="k", budget=BUDGET, algorithm="batch"
+    )
+    read = skipped = 0
+    for batch in range(5):
+        shard.push(table(drawn(0, batch)), table(drawn(1, batch)))
+        if shard.total.selective:
+            assert len(CountingState.last.read) == shard.total.windows_read
+            read += shard.total.windows_read
+            skipped += shard.total.windows_skipped
+    assert read > 0
+    assert skipped > 0
