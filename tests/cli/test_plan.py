@@ -34,6 +34,7 @@ def test_generated_streams_begin_together(tmp_path: Path) -> None:
     made = plan(load(write(tmp_path, text)), 100.0, SCRATCH)
     assert made.left.options["start"] == made.right.options["start"] == "100.0"
     assert made.right.options["disorder_ms"] == "1000"
+    assert made.right.options["backlog_seconds"] == "10.0"
     assert (made.right.options["cycle_s"], made.right.options["lag_s"]) == ("60.0", "0.5")
     assert "seconds" not in made.right.options
 

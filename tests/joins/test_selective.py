@@ -264,43 +264,38 @@ def test_no_time_is_no_allowance(cpu: VirtualCpu) -> None:
     assert join.total.cpu_us <= 1.1 * 20_000
 
 
-BURST = 3  # seconds between rows of the left and those of the right that match them
-
-
-def followed(second: int, weight: float | None) -> list[pa.Table]:
-    """Rows match others of about their time, or, with a weight, those `BURST` seconds later."""
-    rows = []
+def followed(second: int) -> list[pa.Table]:
+    """Each left row is followed by right ones: many 1 s later, fewer that weigh more 3 s later."""
+    sides = []
     for side in SIDES:
-        plain = stream(100, 1, keys=4, seed=side, start=second)
-        late = stream(100, 1, keys=4, seed=2 + side, start=second)
-        keys = np.asarray(late["k"]) + 100 * (1 + second - BURST * side)
-        late = late.set_column(0, "k", pa.array(keys))
-        both = pa.concat_tables([plain, late])
-        worth = [1.0] * plain.num_rows + [weight] * late.num_rows
-        rows.append(both.append_column("u", pa.array(worth, pa.float64())))
-    return rows
+        kinds = []
+        for delay, rate, worth in ((1, 120, 1.0), (3, 60, 10.0)):
+            rows = stream(rate, 1, keys=4, seed=10 * delay + side, start=second)
+            keys = np.asarray(rows["k"]) + 1000 * delay + 4 * (9 + second - delay * side)
+            rows = rows.set_column(0, "k", pa.array(keys))
+            kinds.append(rows.append_column("u", pa.array(np.full(rows.num_rows, worth))))
+        sides.append(pa.concat_tables(kinds))
+    return sides
 
 
-def late_results(utility: Any) -> tuple[int, int]:
-    """Results `BURST` seconds apart and others that a join with little CPU finds."""
+def utility_found(utility: Any) -> float:
+    """Utility of the results that a join with little CPU finds, if it looks for `utility`."""
     schema = SCHEMA.append(pa.field("u", pa.float64()))
     common = {"on": "k", "time": "t", "window": "4 s", "lateness": "2 s"}
-    join = LocalJoin(schema, schema, **common, **said("best", "500 us"), utility=utility)
-    late = total = 0
+    join = LocalJoin(schema, schema, **common, **said("best", "300 us"), utility=utility)
+    worth = 0.0
     for second in range(16):
-        found = join.push(*followed(second, 10.0))
-        late += int((np.asarray(found["k"]) >= 100).sum()) if second > 5 else 0
-        total += found.num_rows if second > 5 else 0
-    return late, total - late
+        found = join.push(*followed(second))["u_left"].to_numpy()
+        worth += float(found.sum()) if second > 5 else 0.0
+    return worth
 
 
 def test_what_weighs_more_is_looked_for_first(cpu: VirtualCpu) -> None:
     """The total utility is higher than where the number of results counts."""
     cpu.received = 0.1
-    plain_late, plain_others = late_results(None)
+    plain = utility_found(None)
     for utility in ("u", ("u", None)):
-        late, others = late_results(utility)
-        assert 10 * late + others > 1.3 * (10 * plain_late + plain_others)
+        assert utility_found(utility) > 1.3 * plain
 
 
 def test_what_is_not_a_weight_counts_as_nothing() -> None:

@@ -142,7 +142,9 @@ def test_cpu_comes_down_to_the_budget(spark: SparkSession, tmp_path: Path) -> No
     write(tmp_path, range(7), (100_000, 100_000), n_keys=10_000_000)
     needed = drain(joined(spark, tmp_path), tmp_path / "ck1", tmp_path / "out1")
     query = drain(
-        joined(spark, tmp_path, budget=sj.Budget(cpu="80 ms")), tmp_path / "ck2", tmp_path / "out2"
+        joined(spark, tmp_path, budget=sj.Budget(cpu="80 ms"), shed="drop"),
+        tmp_path / "ck2",
+        tmp_path / "out2",
     )
     seen = counters(query)
     assert all(counts["dropped_left"] > 0 and counts["dropped_right"] > 0 for counts in seen)

@@ -1,5 +1,6 @@
 """Windows that are probed in part, on real Spark streams (GED-A4..A13)."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -18,18 +19,20 @@ import streamjoin as sj
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import METRIC_NAMES, JoinMetrics
 from streamjoin.spark.worker import running
-from tests.spark import cluster
+from tests.spark.cluster import Cluster
 from tests.spark.streams import counters_of, drain, read_stream, write_batches
+from tests.spark.test_store import FakeMapState
 
 RATES: Final = (4000,) * 5 + (40,) * 3
-"""Rows of each side in each batch, a second of the streams: a burst that ends."""
+"""Rows of each side in each batch: a burst that ends."""
+STARTS: Final = (0, 1, 2, 3, 4, 5, 7, 9, 11)
+"""Where the batches begin and the last one ends, in seconds of the streams."""
 BUSY: Final = slice(2, 5)
 """Batches of the burst in which it is known what comparisons cost and yield."""
-WITHIN: Final = 2
-"""Batches after a burst until the join is exact again."""
-CALM: Final = slice(5 + WITHIN, 8)
+CALM: Final = 7
+"""The third batch after it reaches none of its rows: by then the join is exact again."""
 ITEMS: Final = 5
-COMMON: Final = {"time": "t", "window": "4 seconds", "lateness": "1 second"}
+COMMON: Final[dict[str, Any]] = {"time": "t", "window": "4 seconds", "lateness": "1 second"}
 BUDGET: Final = sj.Budget(cpu="60 ms")
 OVERLAP: Final = "overlap(left.s, right.s) >= 3"
 
@@ -38,10 +41,10 @@ Held = Callable[[dict[str, Values], dict[str, Values]], Values]
 
 
 def drawn(side: int, batch: int) -> dict[str, Values]:
-    """A second of a stream: values by the names of its columns; items as a row for each tuple."""
+    """A batch of a stream: values by the names of its columns; items as a row for each tuple."""
     rng, n = np.random.default_rng([side, batch]), RATES[batch]
     return {
-        "t": np.sort(rng.integers(1_000_000 * batch, 1_000_000 * (batch + 1), n)),
+        "t": np.sort(rng.integers(10**6 * STARTS[batch], 10**6 * STARTS[batch + 1], n)),
         "id": np.arange(n) + sum(RATES[:batch]),
         "k": rng.integers(0, 100, n),
         "v": rng.random(n),
@@ -60,7 +63,8 @@ def table(values: dict[str, Values]) -> pa.Table:
 
 
 def in_common(left: dict[str, Values], right: dict[str, Values]) -> Values:
-    return (left["s"][:, :, None] == right["s"][:, None, :]).sum(axis=(1, 2))
+    n: Values = (left["s"][:, :, None] == right["s"][:, None, :]).sum(axis=(1, 2))
+    return n
 
 
 CONDITIONS: Final[dict[str, tuple[dict[str, str], Held]]] = {
@@ -128,9 +132,9 @@ def test_a_part_of_the_exact_rows(
     assert all(each.skipped_left + each.skipped_right > 0 for each in counts[BUSY])
     assert all(each.recall < 1 for each in counts[BUSY])
     # The load has fallen: all is compared again, and nothing is turned away.
-    for each in counts[CALM]:
-        assert (each.selective, each.lagging) == (0, 0)
-        assert each.skipped_left + each.skipped_right + each.dropped_left + each.dropped_right == 0
+    calm = counts[CALM]
+    assert (calm.selective, calm.lagging, calm.dropped_left, calm.dropped_right) == (0, 0, 0, 0)
+    assert (calm.skipped_left, calm.skipped_right, calm.missed) == (0, 0, 0)
 
 
 def test_recall_and_weights(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
@@ -178,7 +182,7 @@ def test_what_is_run_again_decides_the_same(
         batch = running().batch
         ids = [pair for part in rows for pair in zip(*part.to_pydict().values(), strict=True)]
         name = f"{batch}.{context.partitionId()}.{uuid4().hex}"
-        (seen / name).write_text(str(sorted(ids)))
+        (seen / name).write_text(json.dumps(sorted(ids)))
         if (batch == 3 and down.exists()) or (batch == 4 and context.attemptNumber() == 0):
             msg = "this task fails"
             raise RuntimeError(msg)
@@ -197,21 +201,19 @@ def test_what_is_run_again_decides_the_same(
     assert [len(runs[f"3.{partition}"]) >= 4 for partition in (0, 1)] == [True, True]
     assert [len(runs[f"4.{partition}"]) for partition in (0, 1)] == [2, 2]
     assert all(len(set(texts)) == 1 for texts in runs.values())
-    written = sum(len(eval(texts[0])) for texts in runs.values())
+    written = sum(len(json.loads(texts[0])) for texts in runs.values())
     assert written == pq.read_table(tmp_path / "out").num_rows
 
 
-class CountingState(cluster.FakeMapState):
+class CountingState(FakeMapState):
     """Tells which basic windows are read."""
 
-    read: list[tuple[int, int, int]]
+    last: "CountingState"
 
     def __init__(self) -> None:
         super().__init__()
-        self.read = []
+        self.read: list[tuple[int, int, int]] = []
         CountingState.last = self
-
-    last: "CountingState"
 
     def getValue(self, key: tuple[int, int, int]) -> Any:
         if key[0] in (0, 1):
@@ -222,11 +224,9 @@ class CountingState(cluster.FakeMapState):
 def test_what_is_not_probed_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no copies are near, each basic window that is probed is read from state once."""
     monkeypatch.setattr("streamjoin.spark.processor.local_folder", lambda *_: None)
-    monkeypatch.setattr(cluster, "FakeMapState", CountingState)
+    monkeypatch.setattr("tests.spark.cluster.FakeMapState", CountingState)
     schema = table(drawn(0, 0)).schema
-    shard = cluster.Cluster(
-        schema, tmp_path, 1, 1, **COMMON, on="k", budget=BUDGET, algorithm="batch"
-    )
+    shard = Cluster(schema, tmp_path, 1, 1, **COMMON, on="k", budget=BUDGET, algorithm="batch")
     read = skipped = 0
     for batch in range(5):
         shard.push(table(drawn(0, batch)), table(drawn(1, batch)))

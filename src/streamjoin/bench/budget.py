@@ -115,7 +115,7 @@ def _execute(plan: Plan, work: Path) -> dict[str, JoinMetrics]:
     needed = found[EXACT].cpu_us / (warm * SECONDS_PER_FILE * CORES * 1e6)
     for turn in range(plan.turns):
         for split in SPLITS:
-            limits = {"budget": Budget(cpu=SHARE * needed), "split": split}
+            limits = {"budget": Budget(cpu=SHARE * needed), "shed": "drop", "split": split}
             counts = _joined(spark, plan, work / f"{split}-{turn}", **limits)
             found[split] = found.get(split, JoinMetrics()) + counts
     return found

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from streamjoin.spark import pipeline
 
 _MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "shed", "utility")
-_DURATIONS: Final = ("disorder", "cycle", "lag")
+_DURATIONS: Final = ("disorder", "cycle", "lag", "backlog")
 
 
 def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipeline":
@@ -89,6 +89,7 @@ def _source(settings: PipelineFile, source: Source, now: float) -> "pipeline.Sou
             "disorder_ms": round(1000 * seconds["disorder"]),
             "cycle_s": seconds["cycle"],
             "lag_s": seconds["lag"],
+            "backlog_seconds": seconds["backlog"],
         }
         return SparkSource(FORMAT, options=_texts(options), select=source.select)
     options = _texts(source.options)

@@ -97,6 +97,9 @@ class GeneratorSource(Section):
     disorder: Duration = Field("0 seconds", description='a duration such as "500 ms"')
     cycle: Duration = Field("0 seconds", description='a duration such as "40 seconds"')
     lag: Duration = Field("0 seconds", description='a duration such as "12 seconds"')
+    backlog: PositiveDuration = Field(
+        "10 seconds", description='a positive duration such as "2 seconds"'
+    )
     select: tuple[str, ...] = SELECT
 
 

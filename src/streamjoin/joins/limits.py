@@ -65,6 +65,7 @@ class Limits:
         self.watch = Stopwatch()
         self._missed = self._known.recall.missed, self._known.recall.variance
         self._memory: MemoryLimit | None = None
+        self._cut_work = 0
         self.metrics = JoinMetrics()
 
     @classmethod
@@ -126,8 +127,10 @@ class Limits:
         for side in SIDES:
             other = RIGHT if side == LEFT else LEFT
             cut = self._samples[other].part
+            if self._selective is not None and self.selection.is_part:
+                cut = self._samples[other].at_most(self._selective.looking)
             if len(cut.batch) and len(arrived[side].batch):
-                for pairs in self._meet(side, arrived[side], other, cut):
+                for pairs in self.watch.over(self._meet(side, arrived[side], other, cut)):
                     parts = (arrived[side], cut) if side == LEFT else (cut, arrived[side])
                     self.count(pairs, parts, found=False)
 
@@ -159,7 +162,7 @@ class Limits:
         """Learn what the batch cost."""
         self._known.charge(cpu_us, self._let_in)
         if self._selective is not None and self._known.selective is not None:
-            done = self._let_in, work + self._selective.work, results
+            done = self._let_in, work + self._selective.work + self._cut_work, results
             found_us, emitted_us = self.watch.found_us, self.watch.used_us
             self._known.selective.charge(cpu_us, found_us, emitted_us, done)
 
@@ -262,7 +265,8 @@ class Limits:
     def _meet(self, side: Side, arrived: Part, other: Side, cut: Part) -> Iterator[Pairs]:
         low, high = bounds(self._join, side)
         matcher = over_rows(self._join, other, cut.batch, cut.batch.times)
-        return matcher.meet(arrived.batch, arrived.batch.times, (-high, -low))
+        yield from matcher.meet(arrived.batch, arrived.batch.times, (-high, -low))
+        self._cut_work += matcher.work
 
 
 def _groups(side: Side, part: Part) -> NDArray[np.int64]:

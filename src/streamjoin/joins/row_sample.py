@@ -69,6 +69,12 @@ class RowSample:
         """The rows, each with its share."""
         return Part(self._batch, share=self._let_in * self._sampled)
 
+    def at_most(self, share: float) -> Part:
+        """Of the rows, at most a share of all that there were."""
+        some = in_sample(self._batch, self._side, share)
+        sampled = np.minimum(self._sampled[some], share)
+        return Part(self._batch.where(some), share=self._let_in[some] * sampled)
+
     def with_new(self, new: Part, share: float) -> tuple[Part, NDArray[np.float64], int]:
         """Stored rows and those of new ones that will be stored, but at most a share of all.
 

@@ -48,6 +48,8 @@ class Selective:
     ----------
     selection
         What is probed.
+    looking
+        The share of the rows that is looked at everywhere.
     work
         Rows and candidates that were looked at in the samples.
     """
@@ -92,7 +94,7 @@ class Selective:
         )
         if plan.chosen is not None:
             self.selection = Selection(self._join, self._axis, plan.chosen)
-        self._looking = plan.looking
+        self.looking = plan.looking
         done, skipped = plan.comparisons, plan.skipped
         return JoinMetrics(
             compared_left=round(done[LEFT]),
@@ -107,7 +109,7 @@ class Selective:
         for side in SIDES:
             other = RIGHT if side == LEFT else LEFT
             mine = arrived[side]
-            sampled, shares, n_old = self._samples[other].with_new(arrived[other], self._looking)
+            sampled, shares, n_old = self._samples[other].with_new(arrived[other], self.looking)
             if not len(mine.batch) or not len(sampled.batch):
                 continue
             low, high = bounds(self._join, side)

@@ -24,7 +24,8 @@ GAMMA_EXACT: Final = 0.01
 LEAST_SAMPLE: Final = 64
 """Rows that are looked at everywhere, even if that is a larger part of the comparisons ..."""
 MOST_SAMPLING: Final = 0.5
-"""... but for no more than this."""
+FEWER: Final = 8
+"""... but for no more than this part of them, unless so many times fewer rows take that."""
 MOST_RECEIVING: Final = 0.8
 """Part of a budget that may go into receiving and storing tuples before some are turned away."""
 CREDIT: Final = 1.0
@@ -177,10 +178,10 @@ class SelectiveState:
         if need + looking * to_look <= room:
             return SelectivePlan(None, looking, full)
         looking = max(_looking(GAMMA * room, to_look), least)
-        looking = min(looking, _looking(MOST_SAMPLING * room, to_look))
+        looking = max(min(looking, _looking(MOST_SAMPLING * room, to_look)), least / FEWER)
         sides = [self._basic(axis, comparisons, costs[side], side) for side in SIDES]
         left, right = choose_fractions(
-            policy, (sides[LEFT], sides[RIGHT]), room - looking * to_look
+            policy, (sides[LEFT], sides[RIGHT]), max(0.0, room - looking * to_look)
         )
         chosen = axis.empty() > 0
         for side, fractions in zip(SIDES, (left, right), strict=True):

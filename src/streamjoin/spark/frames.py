@@ -9,7 +9,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from streamjoin._typing import SIDES
 from streamjoin.budget import Budget, refuse_too_much
@@ -342,6 +350,8 @@ def _collations(kind: DataType) -> set[str]:
         return {kind.collation}
     if isinstance(kind, ArrayType):
         return _collations(kind.elementType)
+    if isinstance(kind, MapType):
+        return _collations(kind.keyType) | _collations(kind.valueType)
     if isinstance(kind, StructType):
         return set[str]().union(*(_collations(field.dataType) for field in kind.fields))
     return set()
