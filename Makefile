@@ -24,8 +24,11 @@ java:
 run: java install ## run the calls-and-trades example for about a minute
 	@$(BIN)/streamjoin run examples/calls_and_trades.toml
 
+# The tests of a file stay together, for they share what it sets up; and files keep their order,
+# for xdist would leave those of few tests, the longest, to the end.
 test: java install ## the whole test suite
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m "not alone" -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -m alone tests
 
 check: lint typecheck imports docs ## style, types, layers, documents; edits nothing
 

@@ -1,4 +1,4 @@
-"""One Spark session for the whole run, tests and doctests, as small and quick as it gets."""
+"""One Spark session for each process of tests and doctests, as small and quick as it gets."""
 
 import os
 import shutil
@@ -11,6 +11,10 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# A test's Java lives for minutes: what its better compiler and its parallel collector would take
+# from the two cores never comes back. Of all programs that tests start, hence the environment.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Costs that somebody measured on this machine must not change what a test sees.
 os.environ["STREAMJOIN_CALIBRATION"] = os.path.join(tempfile.gettempdir(), "no-such-calibration")
@@ -36,6 +40,11 @@ def spark() -> Iterator["SparkSession"]:
             "spark.local.dir": work,
             "spark.sql.warehouse.dir": f"{work}/warehouse",
             "spark.sql.session.timeZone": "UTC",
+            # The usual one starts a process (`readlink`) for every look at a local file.
+            "spark.sql.streaming.checkpointFileManagerClass": (
+                "org.apache.spark.sql.execution.streaming.checkpointing."
+                "FileSystemBasedCheckpointFileManager"
+            ),
         },
     )
     yield session

@@ -17,6 +17,7 @@ def test_unknown_names_are_attribute_errors() -> None:
         sj.jion  # noqa: B018  # looking it up is the test
 
 
+@pytest.mark.alone
 def test_import_is_light() -> None:
     """No Spark, Numba or Arrow is loaded; half a second is the limit, most of it Python's own."""
     code = (

@@ -20,7 +20,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "flat": {"budget": sj.Budget(cpu="1500 us")},
     "skew": {"budget": sj.Budget(cpu="1500 us"), "split": "ra+tc", "skew": 1.0},
     "memory": {"budget": sj.Budget(cpu="1500 us", memory=sj.rows(400))},
-    "dropped": {"budget": sj.Budget(cpu="120 us"), "keys": 15},
+    "dropped": {"budget": sj.Budget(cpu="500 us"), "keys": 100},
 }
 
 
@@ -44,7 +44,8 @@ def estimated(
     """True number of pairs of a short run, what it counts, and the weight of its results."""
     streams = pair((100, 100), 12, keys=keys, skew=skew, seed=seed)
     total, weight = JoinMetrics(), 0.0
-    for step in run(*streams, weights=True, **COMMON, **said):
+    left, right = streams
+    for step in run(left, right, weights=True, **COMMON, **said):
         total = step.metrics + total.without_state()
         weight += float(step.rows["_weight"].to_numpy().sum())
     return true_pairs(*streams), total, weight
@@ -66,35 +67,38 @@ def test_the_true_recall_lies_within_the_stated_error(kind: str, cpu: VirtualCpu
     assert abs(np.mean(off)) <= 3 * np.std(off) / RUNS**0.5  # no bias
 
 
+def seconds_of(left: pa.Table, right: pa.Table, first: int, last: int) -> list[pa.Table]:
+    """Rows of the seconds from `first` to before `last`."""
+    times = [np.asarray(side["t"].cast(pa.int64())) // 1_000_000 for side in (left, right)]
+    chosen = [pa.array((first <= t) & (t < last)) for t in times]
+    return [side.filter(some) for side, some in zip((left, right), chosen, strict=True)]
+
+
 def test_what_was_remembered_without_a_budget_is_sampled_too(cpu: VirtualCpu) -> None:
-    """A checkpoint goes on with a budget: nothing of what is skipped in old rows is forgotten."""
+    """A checkpoint goes on with a budget: nothing that is skipped in old rows is forgotten."""
     off = []
     for seed in range(RUNS):
-        left, right = pair((150, 150), 8, keys=30, seed=seed)
-        exact = LocalJoin(left.schema, right.schema, **COMMON)
-        times = [np.asarray(side["t"].cast(pa.int64())) for side in (left, right)]
-        old, new = (
-            [side.filter(pa.array((t < 5e6) == early)) for side, t in zip((left, right), times, strict=True)]
-            for early in (True, False)
-        )
-        exact.push(*old)
-        join = LocalJoin(left.schema, right.schema, budget=sj.Budget(cpu="1 ms"), **COMMON)
-        join.state = type(exact.state).from_dict(exact.state.to_dict())
-        join.store = exact.store
-        before = exact.total.pairs
+        streams = pair((150, 150), 8, keys=30, seed=seed)
+        exact = LocalJoin(streams[0].schema, streams[1].schema, **COMMON)
+        exact.push(*seconds_of(*streams, 0, 5))
+        join = LocalJoin(exact.join.left.schema, exact.join.right.schema, **COMMON, **KINDS["flat"])
+        join.state, join.store = exact.state, exact.store
         for second in (5, 6, 7):
-            at = [np.asarray(side["t"].cast(pa.int64())) // 1_000_000 for side in new]
-            batch = [side.filter(pa.array(t == second)) for side, t in zip(new, at, strict=True)]
-            join.push(*batch)
-        off.append((join.total.pairs + join.total.missed) / (true_pairs(left, right) - before) - 1)
-        assert join.total.selective == 3
+            join.push(*seconds_of(*streams, second, second + 1))
+        assert join.total.selective >= 2
+        expected = true_pairs(*streams) - exact.total.pairs
+        off.append((join.total.pairs + join.total.missed) / expected - 1)
     assert abs(np.mean(off)) <= 3 * np.std(off) / RUNS**0.5
 
 
 def test_what_memory_forgot_is_missed_once(cpu: VirtualCpu) -> None:
     """A row for which there is no room leaves the sample too, or its pairs would count twice."""
-    cpu.looked_at = cpu.handed_out = 0.001
-    pairs, found, weight = estimated(1, budget=sj.Budget(cpu="40 us", memory=sj.rows(60)))
-    assert found.cut_left > 500
-    assert found.pairs <= weight < 0.5 * pairs
-    assert found.pairs + found.missed == pytest.approx(pairs, rel=0.15)
+    cpu.received, cpu.looked_at = 0.01, 0.1
+    off = []
+    for seed in range(RUNS):
+        budget = sj.Budget(cpu="500 us", memory=sj.rows(60))
+        pairs, found, weight = estimated(seed, keys=10, budget=budget)
+        assert min(found.cut_left, found.cut_right) > 500
+        assert found.pairs <= weight < 0.6 * pairs
+        off.append((found.pairs + found.missed) / pairs - 1)
+    assert abs(np.mean(off)) <= max(0.02, 3 * np.std(off) / RUNS**0.5)

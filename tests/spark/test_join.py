@@ -3,8 +3,10 @@
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +61,9 @@ def test_spark_equals_local_equals_the_oracle(
     assert seen.get("state_rows", 0) == local.total.state_rows
 
 
-@pytest.fixture
+WINDOW: dict[str, Any] = {"on": "k", "time": "t", "window": ("1 ms", "2 ms"), "lateness": "2 ms"}
+
+
 def random_stream() -> list[tuple[pa.Table, pa.Table]]:
     rng = np.random.default_rng(7)
 
@@ -72,66 +76,75 @@ def random_stream() -> list[tuple[pa.Table, pa.Table]]:
     return [(batch(i), batch(i)) for i in range(6)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def recorded(
-    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[DataFrame, DataFrame]:
     """Both sides of the random stream, read from files."""
+    base = tmp_path_factory.mktemp("recorded")
     for side, name in enumerate(("l", "r")):
-        write_batches(tmp_path / name, [b[side] for b in random_stream])
-    return read_stream(spark, tmp_path / "l"), read_stream(spark, tmp_path / "r")
+        write_batches(base / name, [b[side] for b in random_stream()])
+    return read_stream(spark, base / "l"), read_stream(spark, base / "r")
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """Rows and counters of a query in which nothing goes wrong."""
+
+    rows: list[dict[str, Any]]
+    counters: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    spark: SparkSession,
+    recorded: tuple[DataFrame, DataFrame],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Undisturbed:
+    base = tmp_path_factory.mktemp("undisturbed")
+    query = drain(sj.join(*recorded, **WINDOW), base / "ck", base / "out")
+    found = read_back(spark, base / "out")
+    assert len(found) > 1000
+    return Undisturbed(in_order(found), observed(query))
 
 
 def test_restart_at_every_batch_loses_and_repeats_nothing(
-    spark: SparkSession, tmp_path: Path, random_stream: list[tuple[pa.Table, pa.Table]]
+    spark: SparkSession, tmp_path: Path, undisturbed: Undisturbed
 ) -> None:
-    def run(restarts: bool) -> list[dict[str, int]]:
-        base = tmp_path / str(restarts)
-        base.mkdir()
-        groups = [[b] for b in random_stream] if restarts else [random_stream]
-        done = 0
-        for group in groups:
-            for side, name in enumerate(("l", "r")):
-                write_batches(base / name, [b[side] for b in group], first=done)
-            done += len(group)
-            left, right = (read_stream(spark, base / name) for name in ("l", "r"))
-            result = sj.join(
-                left, right, on="k", time="t", window=("1 millisecond", "2 milliseconds"),
-                lateness="2 milliseconds",
-            )  # fmt: skip
-            drain(result, base / "ck", base / "out")
-        return read_back(spark, base / "out")
-
-    whole, restarted = run(False), run(True)
-    assert len(whole) > 1000
-    assert in_order(whole) == in_order(restarted)
+    for number, batch in enumerate(random_stream()):
+        for side, name in enumerate(("l", "r")):
+            write_batches(tmp_path / name, [batch[side]], first=number)
+        left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
+        drain(sj.join(left, right, **WINDOW), tmp_path / "ck", tmp_path / "out")
+    assert in_order(read_back(spark, tmp_path / "out")) == undisturbed.rows
 
 
 def test_copies_on_disk_are_only_copies(
-    spark: SparkSession, tmp_path: Path, recorded: tuple[DataFrame, DataFrame]
+    spark: SparkSession,
+    tmp_path: Path,
+    recorded: tuple[DataFrame, DataFrame],
+    undisturbed: Undisturbed,
 ) -> None:
     """The local copies of basic windows may vanish between batches; the result stays the same."""
-    result = sj.join(*recorded, on="k", time="t", window="2 ms", lateness="2 ms")
-    expected_rows = drain(result, tmp_path / "ck1", tmp_path / "out1")
     work = Path(spark.conf.get("spark.local.dir") or "")
 
     def lose(batch: DataFrame, _: int) -> None:
-        batch.write.mode("append").parquet(str(tmp_path / "out2"))
+        batch.write.mode("append").parquet(str(tmp_path / "out"))
         copies = list(work.rglob("streamjoin-*/*/*"))
         assert copies
         for copy in copies:
             copy.unlink()
 
-    again = sj.join(*recorded, on="k", time="t", window="2 ms", lateness="2 ms")
     query = (
-        again.writeStream.foreachBatch(lose)
-        .option("checkpointLocation", str(tmp_path / "ck2"))
+        sj.join(*recorded, **WINDOW)
+        .writeStream.foreachBatch(lose)
+        .option("checkpointLocation", str(tmp_path / "ck"))
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
-    assert observed(query) == observed(expected_rows)
-    assert ids(read_back(spark, tmp_path / "out1")) == ids(read_back(spark, tmp_path / "out2"))
+    assert observed(query) == undisturbed.counters
+    assert in_order(read_back(spark, tmp_path / "out")) == undisturbed.rows
 
 
 def test_late_rows_are_counted_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
@@ -167,11 +180,12 @@ def test_one_quiet_shard_holds_nothing_back(spark: SparkSession, tmp_path: Path)
 
 
 def test_a_failed_task_is_retried_with_the_same_rows(
-    spark: SparkSession, tmp_path: Path, recorded: tuple[DataFrame, DataFrame]
+    spark: SparkSession,
+    tmp_path: Path,
+    recorded: tuple[DataFrame, DataFrame],
+    undisturbed: Undisturbed,
 ) -> None:
     """A task that fails after the join has handed out its rows is run again from the same state."""
-    result = sj.join(*recorded, on="k", time="t", window="2 ms", lateness="2 ms")
-    drain(result, tmp_path / "ck", tmp_path / "out")
     marks = tmp_path / "marks"
     marks.mkdir()
 
@@ -187,10 +201,10 @@ def test_a_failed_task_is_retried_with_the_same_rows(
             msg = "the task fails once"
             raise RuntimeError(msg)
 
-    failing = result.mapInArrow(fail_once, result.schema)
-    drain(failing, tmp_path / "ck2", tmp_path / "out2")
+    result = sj.join(*recorded, **WINDOW)
+    drain(result.mapInArrow(fail_once, result.schema), tmp_path / "ck", tmp_path / "out")
     assert len(list(marks.iterdir())) >= 6
-    assert ids(read_back(spark, tmp_path / "out")) == ids(read_back(spark, tmp_path / "out2"))
+    assert in_order(read_back(spark, tmp_path / "out")) == undisturbed.rows
 
 
 def test_shards_have_partitions_of_their_own(spark: SparkSession) -> None:

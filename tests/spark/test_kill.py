@@ -25,10 +25,8 @@ from tests.spark.streams import drain, read_stream
 base = Path(sys.argv[1])
 spark = start_session("killed", master="local[2]", conf={"spark.driver.memory": "1g"})
 left, right = (read_stream(spark, base / name) for name in ("l", "r"))
-print("started", flush=True)
 drain(sj.join(left, right, on="k", time="t", window="3 ms", lateness="1 ms"),
       base / "ck", base / "out")
-print("finished", flush=True)
 """
 
 
@@ -42,35 +40,36 @@ def test_kill_9_at_random_points(spark: SparkSession, tmp_path: Path) -> None:
         return pa.table({**columns, "t": pa.array(t, pa.timestamp("us", "UTC"))})
 
     for name in ("l", "r"):
-        write_batches(tmp_path / name, [batch(i) for i in range(12)])
+        write_batches(tmp_path / name, [batch(i) for i in range(9)])
     left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
     whole = sj.join(left, right, on="k", time="t", window="3 ms", lateness="1 ms")
     drain(whole, tmp_path / "ck-whole", tmp_path / "out-whole")
 
     chance = random.Random(11)
-    kills = 0
-    while not _run_until(tmp_path, chance.uniform(1.0, 6.0) if kills < 2 else None):
-        kills += 1
-    assert kills >= 1
+    for mark, longest in (("offsets/0", 3.0), ("commits/3", 0.5)):
+        _kill_after(tmp_path / "ck" / mark, chance.uniform(0.0, longest), tmp_path)
+    with _start(tmp_path) as process:
+        assert process.wait(timeout=180) == 0
     one, two = (in_order(read_back(spark, tmp_path / o)) for o in ("out-whole", "out"))
     assert len(one) > 1000
     assert one == two
 
 
-def _run_until(base: Path, seconds: float | None) -> bool:
-    """Run the query; kill its whole process group so long after its start. True if it finished."""
-    with subprocess.Popen(
-        [sys.executable, "-c", QUERY, str(base)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stdout.readline() == "started\n"
-        if seconds is None:
-            assert process.wait(timeout=120) == 0
-            return True
-        time.sleep(seconds)
-        if process.poll() is not None:
-            assert process.returncode == 0
-            return True
-        os.killpg(process.pid, signal.SIGKILL)
-    return False
+def _start(base: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", QUERY, str(base)]
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def _kill_after(mark: Path, seconds: float, base: Path) -> None:
+    """Run the query; so long after it has written this file, kill its whole process group."""
+    with _start(base) as process:
+        try:
+            end = time.monotonic() + 180
+            while not mark.exists() and time.monotonic() < end:
+                time.sleep(0.02)
+            time.sleep(seconds)
+            assert mark.exists()
+            assert process.poll() is None, "too late: the query has finished"
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)

@@ -1,12 +1,13 @@
 """What the Spark layer refuses: frames, settings, and checkpoints of other joins."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.errors import ConfigError, DataError, EngineError
@@ -100,13 +101,28 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def stopped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Checkpoint of a query that has read one of two files."""
+    base = tmp_path_factory.mktemp("stopped")
+    write_batches(base / "in", [rows(1, 2, 3)])
+    stream = read_stream(spark, base / "in")
+    drain(sj.join(stream, stream, **GOOD), base / "ck", base / "out")
+    write_batches(base / "in", [rows(4, 5)], first=1)
+    return base
+
+
+@pytest.fixture
+def stream(spark: SparkSession, stopped: Path, tmp_path: Path) -> DataFrame:
+    """The stream of that query; its checkpoint is copied for each test."""
+    shutil.copytree(stopped / "ck", tmp_path / "ck")
+    return read_stream(spark, stopped / "in")
+
+
 @pytest.mark.parametrize(("change", "sentence"), CHANGES, ids=["window", "key", "shards"])
 def test_the_checkpoint_of_another_join_is_refused(
-    spark: SparkSession, folder: Path, tmp_path: Path, change: dict[str, Any], sentence: str
+    stream: DataFrame, tmp_path: Path, change: dict[str, Any], sentence: str
 ) -> None:
-    stream = read_stream(spark, folder)
-    drain(sj.join(stream, stream, **GOOD), tmp_path / "ck", tmp_path / "out")
-    write_batches(folder, [rows(4, 5)], first=1)
     other = sj.join(stream, stream, **{**GOOD, **change})
     with pytest.raises(StreamingQueryException) as refused:
         drain(other, tmp_path / "ck", tmp_path / "out2")
@@ -114,12 +130,7 @@ def test_the_checkpoint_of_another_join_is_refused(
     assert "go on with the old settings or use a new checkpoint folder" in str(refused.value)
 
 
-def test_a_checkpoint_of_another_schema_is_refused(
-    spark: SparkSession, folder: Path, tmp_path: Path
-) -> None:
-    stream = read_stream(spark, folder)
-    drain(sj.join(stream, stream, **GOOD), tmp_path / "ck", tmp_path / "out")
-    write_batches(folder, [rows(4, 5)], first=1)
+def test_a_checkpoint_of_another_schema_is_refused(stream: DataFrame, tmp_path: Path) -> None:
     narrow = stream.select("k", "t")
     with pytest.raises(StreamingQueryException, match="left schema was 'k int64, t timestamp"):
         drain(sj.join(narrow, narrow, **GOOD), tmp_path / "ck", tmp_path / "out2")

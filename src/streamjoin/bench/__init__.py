@@ -10,6 +10,8 @@ BENCHES = {
     "join-types": "streamjoin.bench.join_types",
     "window-growth": "streamjoin.bench.window_growth",
     "budget": "streamjoin.bench.budget",
+    "shedding": "streamjoin.bench.shedding",
+    "news": "streamjoin.bench.news",
 }
 
 __all__ = ["BENCHES"]

@@ -134,7 +134,7 @@ class SelectiveState:
 
     def receivable(self, us: float) -> float:
         """Tuples that can be received for a batch's CPU time."""
-        return MOST_RECEIVING * us / self.receiving.each
+        return MOST_RECEIVING * us / self._arrival
 
     def plan(
         self,
@@ -170,9 +170,7 @@ class SelectiveState:
         to_look = sum(float(seen.sum()) for _, seen in each)
         room = float("inf")
         if us is not None:
-            # Arrivals are stored, indexed, and compared with the samples.
-            fixed = (self.receiving.each + 2 * self.comparing.each) * came
-            room = max(us - fixed, (1 - MOST_RECEIVING) * us)
+            room = max(us - self._arrival * came, (1 - MOST_RECEIVING) * us)
         least = min(GAMMA, LEAST_SAMPLE / max(stored, 1))
         looking = max(_looking(GAMMA_EXACT * need, to_look), least)
         if need + looking * to_look <= room:
@@ -204,10 +202,18 @@ class SelectiveState:
         done
             Tuples received, rows and candidates looked at, results.
         """
-        self.receiving.see(max(0.0, cpu_us - finding_us - emitting_us), done[0])
+        receiving_us = max(0.0, cpu_us - finding_us - emitting_us)
+        if not self.receiving.n:  # that code is loaded is no reason to turn rows away
+            receiving_us = min(receiving_us, self.receiving.guess * done[0])
+        self.receiving.see(receiving_us, done[0])
         self.comparing.see(finding_us, done[1])
         self.emitting.see(emitting_us, done[2])
         self.unspent -= cpu_us
+
+    @property
+    def _arrival(self) -> float:
+        """CPU time of a tuple that arrives: it is stored, indexed, and looked up in a sample."""
+        return self.receiving.each + 2 * self.comparing.each
 
     def _costs(
         self, axis: Axis, comparisons: FloatArray, met: FloatArray, side: Side

@@ -2,8 +2,8 @@
 
 Reading order: this module (what is asked and what comes back), `explain_conditions` (what a pair
 must fulfil), `explain_words` (time and shards), `explain_state` (about how much is remembered),
-`explain_budget` (what gives way to a budget), `explain_methods` (how matches are looked for),
-`explain_warnings` (what may go wrong).
+`explain_budget` and `explain_selective` (what gives way to a budget), `explain_methods` (how
+matches are looked for), `explain_warnings` (what may go wrong).
 """
 
 import json

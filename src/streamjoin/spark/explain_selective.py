@@ -26,8 +26,8 @@ _THEN: Final = {
     "lag": f"{_RECEIVING}, batches take longer and nothing more is left out (lagging)",
 }
 _GATE: Final = (
-    "; and before they are packed, if reading and shuffling them takes longer than the streams' own "
-    "time and there is a folder for such decisions (`hot_keys`)"
+    "; and before they are packed, if reading and shuffling them takes longer than the streams' "
+    "own time and there is a folder for such decisions (`hot_keys`)"
 )
 _SAMPLE: Final = (
     f"a sample of the remembered rows (at most {MOST_ROWS:,} rows and {MOST_BYTES >> 10} KB of a "

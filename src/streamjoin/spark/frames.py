@@ -119,8 +119,9 @@ def join(
         How many rows the two streams bring, relative to each other; decides the shape of the grid.
     hot_keys
         Folder that all machines see, through which shards tell which keys to spread over several
-        shards, as inner joins by key over time windows do; False for none. By default it is beside
-        the checkpoints, if ``spark.sql.streaming.checkpointLocation`` is set, else there is none.
+        shards, as inner joins by key over time windows do, and, with a budget of CPU, which part
+        of the rows can still be taken in; False for none. By default it is beside the checkpoints,
+        if ``spark.sql.streaming.checkpointLocation`` is set, else there is none.
     budget
         What the join may use, such as ``sj.Budget(cpu=0.25, memory="64 MB")``; None for an exact
         join. With a budget the result is a part of the exact one; what was left out is counted
