@@ -1,12 +1,22 @@
 import inspect
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 import streamjoin as sj
 from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.plan import plan
+from streamjoin.cli.sections import GeneratorSource
+from streamjoin.durations import parse_duration
+from streamjoin.local import run
+from streamjoin.metrics import JoinMetrics
+from streamjoin.workloads import GeneratedStream
 from tests.cli.test_pipeline_file import GOOD, write
 
 SCRATCH = Path("/scratch")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ONLY_ON_SPARK = ("late_rows", "hot_keys", "rates", "shards")
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
@@ -93,3 +103,25 @@ def test_windows_of_rows_and_the_folder_of_late_rows(tmp_path: Path) -> None:
     made = plan(load(write(folder, text)), 0.0, SCRATCH)
     assert made.join["window"] == ("10 seconds", sj.rows(7))
     assert made.join["late_rows"] == str(tmp_path / "late")
+
+
+@pytest.mark.parametrize("name", ["similar_news", "related_alerts", "calls_and_trades_overloaded"])
+def test_the_examples_on_a_budget_find_something(name: str) -> None:
+    """Without Spark: some seconds of the generated streams, joined as the file says."""
+    settings = load(EXAMPLES / f"{name}.toml")
+    tables = []
+    for source in (settings.left, settings.right):
+        assert isinstance(source, GeneratorSource)
+        lag_s = parse_duration(source.lag, "lag") / 4e6  # of 6 seconds instead of a minute
+        stream = GeneratedStream(
+            source.workload, source.rate / 8, source.keys, source.skew, cycle_s=10.0, lag_s=lag_s
+        )
+        tables.append(pa.Table.from_batches([stream.rows(0, round(6 * stream.rate_per_second))]))
+    made = plan(settings, 0.0, SCRATCH).join
+    arguments = {name: value for name, value in made.items() if name not in ONLY_ON_SPARK}
+    total = sum(
+        (step.metrics.without_state() for step in run(tables[0], tables[1], **arguments)),
+        start=JoinMetrics(),
+    )
+    assert total.pairs > 0
+    assert total.compared_left > 0

@@ -15,7 +15,7 @@ from tests.shedding.streams import pair
 
 WINDOW = 4_000_000
 COMMON: dict[str, Any] = {"on": "k", "time": "t", "window": "4 s", "lateness": "1 s"}
-RUNS = 10  # of each kind; benchmarks/recall_coverage.py makes more
+RUNS = 10  # of each kind
 KINDS: dict[str, dict[str, Any]] = {
     "flat": {"budget": sj.Budget(cpu="1500 us")},
     "skew": {"budget": sj.Budget(cpu="1500 us"), "split": "ra+tc", "skew": 1.0},

@@ -27,13 +27,13 @@ RATES: Final = (4000,) * 5 + (40,) * 3
 """Rows of each side in each batch: a burst that ends."""
 STARTS: Final = (0, 1, 2, 3, 4, 5, 7, 9, 11)
 """Where the batches begin and the last one ends, in seconds of the streams."""
-BUSY: Final = slice(2, 5)
+BUSY: Final = slice(3, 5)
 """Batches of the burst in which it is known what comparisons cost and yield."""
 CALM: Final = 7
 """The third batch after it reaches none of its rows: by then the join is exact again."""
 ITEMS: Final = 5
 COMMON: Final[dict[str, Any]] = {"time": "t", "window": "4 seconds", "lateness": "1 second"}
-BUDGET: Final = sj.Budget(cpu="60 ms")
+BUDGET: Final = sj.Budget(cpu="40 ms")
 OVERLAP: Final = "overlap(left.s, right.s) >= 3"
 
 Values = NDArray[Any]
@@ -46,7 +46,7 @@ def drawn(side: int, batch: int) -> dict[str, Values]:
     return {
         "t": np.sort(rng.integers(10**6 * STARTS[batch], 10**6 * STARTS[batch + 1], n)),
         "id": np.arange(n) + sum(RATES[:batch]),
-        "k": rng.integers(0, 100, n),
+        "k": rng.integers(0, 10, n),
         "v": rng.random(n),
         "s": rng.random((n, 50)).argsort(axis=1)[:, :ITEMS],
     }
@@ -67,18 +67,26 @@ def in_common(left: dict[str, Values], right: dict[str, Values]) -> Values:
     return n
 
 
-CONDITIONS: Final[dict[str, tuple[dict[str, str], Held]]] = {
-    "equality": ({"on": "k"}, lambda a, b: a["k"] == b["k"]),
-    "band": (
-        {"where": "abs(left.v - right.v) <= 0.004"},
-        lambda a, b: np.abs(a["v"] - b["v"]) <= 0.004,
+EQUALITY: Final = {"on": "k", "where": "left.v * right.v > 0.9"}
+CONDITIONS: Final[dict[str, tuple[list[str], dict[str, str], Held]]] = {
+    "equality": (
+        ["k", "v"],
+        EQUALITY,
+        lambda a, b: (a["k"] == b["k"]) & (a["v"] * b["v"] > 0.9),
     ),
-    "overlap": ({"where": OVERLAP}, lambda a, b: in_common(a, b) >= 3),
+    "band": (
+        ["k", "v"],
+        {"where": "abs(left.v - right.v) <= 0.02 AND left.k > right.k + 8"},
+        lambda a, b: (np.abs(a["v"] - b["v"]) <= 0.02) & (a["k"] > b["k"] + 8),
+    ),
+    "overlap": (["s"], {"where": OVERLAP}, lambda a, b: in_common(a, b) >= 3),
     "inner product": (
+        ["m"],
         {"where": "inner_product(left.m, right.m) >= 0.75"},
         lambda a, b: in_common(a, b) >= 3,
     ),
 }
+"""By name: the columns that are looked at, the condition, and whether pairs fulfil it."""
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +98,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def joined(spark: SparkSession, folder: Path, **said: Any) -> DataFrame:
-    left, right = (read_stream(spark, folder / name) for name in "lr")
+def joined(spark: SparkSession, folder: Path, columns: list[str], **said: Any) -> DataFrame:
+    left, right = (read_stream(spark, folder / name).select("t", "id", *columns) for name in "lr")
     return sj.join(left, right, **COMMON, shards=2, hot_keys=False, budget=BUDGET, **said)
 
 
@@ -115,14 +123,14 @@ def test_a_part_of_the_exact_rows(
     spark: SparkSession, recorded: Path, tmp_path: Path, name: str
 ) -> None:
     """Each row is one of the exact join's, none comes twice, and the counts say what is missing."""
-    condition, held = CONDITIONS[name]
-    result = joined(spark, recorded, **condition).select("id_left", "id_right")
+    columns, condition, held = CONDITIONS[name]
+    result = joined(spark, recorded, columns, **condition).select("id_left", "id_right")
     counts = counted(drain(result, tmp_path / "ck", tmp_path / "out"))
     found = pq.read_table(tmp_path / "out")
     ids = [np.asarray(found[column]) for column in ("id_left", "id_right")]
     assert len(np.unique(ids[0] * sum(RATES) + ids[1])) == len(ids[0])
     left, right = (
-        {column: values[at] for column, values in side.items()}
+        {each: values[at] for each, values in side.items()}
         for side, at in zip(sides(), ids, strict=True)
     )
     assert held(left, right).all()
@@ -139,7 +147,9 @@ def test_a_part_of_the_exact_rows(
 
 def test_recall_and_weights(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
     """Estimated from the rows that came out, against the exact join of the same files."""
-    result = joined(spark, recorded, where=OVERLAP, weights=True).select("id_left", "_weight")
+    result = joined(spark, recorded, ["s"], where=OVERLAP, weights=True).select(
+        "id_left", "_weight"
+    )
     counts = total(counted(drain(result, tmp_path / "ck", tmp_path / "out")))
     exact = exact_pairs(recorded)
     assert 0 < counts.pairs < exact
@@ -187,7 +197,7 @@ def test_what_is_run_again_decides_the_same(
             msg = "this task fails"
             raise RuntimeError(msg)
 
-    result = joined(spark, recorded, where=OVERLAP).select("id_left", "id_right")
+    result = joined(spark, recorded, ["s"], where=OVERLAP).select("id_left", "id_right")
     recording = result.mapInArrow(failing, result.schema)
     with pytest.raises(StreamingQueryException):
         drain(recording, tmp_path / "ck", tmp_path / "out")
@@ -225,11 +235,14 @@ def test_what_is_not_probed_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     """Where no copies are near, each basic window that is probed is read from state once."""
     monkeypatch.setattr("streamjoin.spark.processor.local_folder", lambda *_: None)
     monkeypatch.setattr("tests.spark.cluster.FakeMapState", CountingState)
-    schema = table(drawn(0, 0)).schema
-    shard = Cluster(schema, tmp_path, 1, 1, **COMMON, on="k", budget=BUDGET, algorithm="batch")
+    batches = [
+        [table(drawn(side, b)).select(["t", "id", "k", "v"]) for side in (0, 1)] for b in range(5)
+    ]
+    schema = batches[0][0].schema
+    shard = Cluster(schema, tmp_path, 1, 1, **COMMON, **EQUALITY, budget=BUDGET)
     read = skipped = 0
-    for batch in range(5):
-        shard.push(table(drawn(0, batch)), table(drawn(1, batch)))
+    for left, right in batches:
+        shard.push(left, right)
         if shard.total.selective:
             assert len(CountingState.last.read) == shard.total.windows_read
             read += shard.total.windows_read

@@ -81,9 +81,10 @@ def test_news_of_one_story_are_alike() -> None:
         ]
         return float(np.mean(products))
 
+    assert all(len(item) == 9 for item in words)
     assert alike(0) > 0.4
     assert alike(0) > 1.5 * alike(1)
-    assert alike(3) == 0
+    assert alike(3) < 0.01  # words that all stories have
 
 
 def test_alerts_have_distinct_descriptors_that_move_on() -> None:

@@ -69,10 +69,14 @@ class RecallEstimate:
 
     @property
     def variance(self) -> float:
-        """Estimated variance of `missed`."""
+        """Estimated variance of `missed`.
+
+        Two less than the degrees of freedom: so few groups follow Student's distribution, whose
+        intervals are wider, and 95 of 100 are to hold the truth.
+        """
         sums = np.asarray(self.spread)
         deviations = sums - sums.mean(axis=1, keepdims=True)
-        return float((deviations**2).sum()) * N_GROUPS / (N_GROUPS - 1)
+        return float((deviations**2).sum()) * N_GROUPS / (N_GROUPS - 3)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""

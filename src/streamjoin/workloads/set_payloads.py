@@ -30,6 +30,16 @@ N_WORDS: Final = len(SYLLABLES) ** 3
 MIXED: Final = 2377
 """Has no factor in common with the number of words, so that neighbours look different."""
 
+COMMON: Final = [
+    "bank budget company court deal dollar government group market minister oil plan price rate "
+    "report share talks trade union vote",
+    "agrees buys cuts delays denies ends expects falls grows joins loses offers opens plans rises "
+    "says seeks sells warns wins",
+    "annual big central early final first foreign high joint last late local low major minor new "
+    "private public record weak",
+]
+"""Words of all stories; an item has one of each line, with a small weight."""
+
 ACTS: Final = ["scan", "probe", "flood", "guess", "spoof", "inject", "overflow", "upload", "hide",
                "beacon"]  # fmt: skip
 SERVICES: Final = ["ssh", "smtp", "dns", "http", "ftp", "rdp", "smb", "ldap", "sql", "snmp"]
@@ -40,14 +50,23 @@ SIZE: Final = (5.0, 1.0)
 
 def fill_news(rows: Drawn) -> list[pa.Array]:
     """Words of news with their weights, the squares of which add up to one."""
-    rng, n_words = rows.rng, STORY_WORDS // 2
+    rng, n_own = rows.rng, STORY_WORDS // 2
     order = np.argsort(rng.random((len(rows), STORY_WORDS)), axis=1)
-    numbers = rows.keys[:, None] * NEW_WORDS + order[:, :n_words]
-    weights = 0.5 + rng.random((len(rows), n_words))
+    own = rows.keys[:, None] * NEW_WORDS + order[:, :n_own]
+    n_words = n_own + len(COMMON)
+    weights = rng.random((len(rows), n_words))
+    weights[:, :n_own] += 0.5
+    weights[:, n_own:] *= 0.3
     weights /= np.sqrt((weights**2).sum(axis=1, keepdims=True))
+    words = [_words(own[:, place]) for place in range(n_own)]
+    for line in COMMON:
+        some = pa.array(line.split())
+        words.append(some.take(pa.array(rng.integers(0, len(some), len(rows)))))
+    # One column after the other, brought into the order of rows.
+    by_row = np.arange(n_words * len(rows)).reshape(n_words, len(rows)).T.reshape(-1)
     offsets = np.arange(0, len(rows) * n_words + 1, n_words, dtype=np.int32)
-    words = _words(numbers.reshape(-1))
-    return [pa.MapArray.from_arrays(offsets, words, weights.reshape(-1).round(3))]
+    in_order = pa.concat_arrays(words).take(pa.array(by_row))
+    return [pa.MapArray.from_arrays(offsets, in_order, weights.reshape(-1).round(3))]
 
 
 def fill_alerts(rows: Drawn) -> list[pa.Array]:
