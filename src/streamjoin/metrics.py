@@ -129,18 +129,32 @@ class JoinMetrics:
         return self.pairs / (self.pairs + self.missed) if self.pairs + self.missed > 0 else 1.0
 
     @property
-    def recall_error(self) -> float:
-        """Half the width of the estimate's 95 % interval.
+    def recall_interval(self) -> tuple[float, float]:
+        """Between which bounds the recall is, in 95 of 100 cases.
 
         Examples
         --------
-        >>> round(JoinMetrics(pairs=75, missed=25, missed_variance=16).recall_error, 4)
-        0.0588
+        >>> low, high = JoinMetrics(pairs=75, missed=25, missed_variance=16).recall_interval
+        >>> round(low, 3), round(high, 3)
+        (0.695, 0.814)
         """
         total = self.pairs + self.missed
         if total <= 0 or self.missed_variance <= 0:
-            return 0.0
-        return float(1.96 * self.missed_variance**0.5 * self.pairs / total**2)
+            return self.recall, self.recall
+        error = 1.96 * float(self.missed_variance) ** 0.5
+        return self.pairs / (total + error), min(1.0, self.pairs / max(total - error, 1.0))
+
+    @property
+    def recall_error(self) -> float:
+        """Half the width of that interval.
+
+        Examples
+        --------
+        >>> round(JoinMetrics(pairs=75, missed=25, missed_variance=16).recall_error, 3)
+        0.059
+        """
+        low, high = self.recall_interval
+        return (high - low) / 2
 
     def __add__(self, other: "JoinMetrics") -> "JoinMetrics":
         return JoinMetrics(*(getattr(self, f) + getattr(other, f) for f in METRIC_NAMES))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from streamjoin.planning.selective import POLICIES
 from streamjoin.repro.base import AllNumbers, Context
 from streamjoin.repro.gedik import PAPER
 from streamjoin.repro.gedik.densities import Correlation
@@ -50,9 +51,8 @@ def test_policies_reach_what_they_should(quick: Outcome) -> None:
     found: list[Quality] = quick.numbers["optimum"]["qualities"]
     assert [(q.skew, q.fraction) for q in found if not holds(q)] == []
     for quality in quick.numbers["optimum"]["two_way"]:
-        shares = quality.shares
-        assert shares[BEST].mean >= 0.9
-        assert shares[BEST].mean > 1.3 * max(shares[REMEMBERING].mean, shares[PAPERS].mean)
+        best, *others = (quality.shares[each].mean for each in (BEST, REMEMBERING, PAPERS))
+        assert best > 1.2 * max(others)
 
 
 def test_low_quality_is_seen(quick: Outcome) -> None:
@@ -89,12 +89,11 @@ def test_ideal_gains_of_selection_are_the_derived_ones() -> None:
     assert ideal_gain("ra", Correlation(0.8), 0.1) == pytest.approx(0.35, abs=0.04)
 
 
-def test_nothing_ideal_is_above_the_informed_optimum() -> None:
+def test_no_policy_is_above_the_informed_optimum() -> None:
     matches = Correlation(0.8)
     for r in (0.1, 0.3):
-        optimum = informed_optimum(matches, r, basic_s=0.1) / r
-        assert ideal_gain("best", matches, r) == pytest.approx(optimum, rel=0.01)
-        assert informed_optimum(matches, r) / r <= optimum
+        gains = [ideal_gain(policy, matches, r) for policy in POLICIES]
+        assert r * max(gains) == pytest.approx(informed_optimum(matches, r))
     assert informed_optimum(matches, 1.0) == pytest.approx(1)
 
 

@@ -33,7 +33,7 @@ def test_rows_that_are_turned_away_come_first() -> None:
         "turning away 30 of 100 rows, probing 25 % of the left and 100 % of the right window"
     )
     assert lines[1 + CALM] == (
-        f"batch {1 + CALM}: all rows are taken in again, load 2x the budget, "
+        f"batch {1 + CALM}: there is time to receive all rows again, load 2x the budget, "
         "probing 50 % of the left and 50 % of the right window"
     )
     assert len(lines) == 3
@@ -48,7 +48,7 @@ def test_batches_that_lag_are_named() -> None:
 def test_it_is_not_exact_while_rows_of_the_windows_are_missing() -> None:
     missing = JoinMetrics(rows_left=9, pairs=5, missed=3)
     lines = said(DROPPING, *[missing] * 9, *[EXACT] * CALM)
-    assert lines[CALM] == f"batch {CALM}: all rows are taken in again"
+    assert lines[CALM] == f"batch {CALM}: there is time to receive all rows again"
     assert lines[9 + CALM].endswith("exact again")
     assert said(missing) == {}
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -173,46 +172,52 @@ def exact_pairs(folder: Path) -> int:
 def test_what_is_run_again_decides_the_same(
     spark: SparkSession, recorded: Path, tmp_path: Path
 ) -> None:
-    """Tasks that fail, and a query that dies and is started again: decisions are committed.
+    """A query that dies before a batch is committed, and tasks that fail: decisions are in state.
 
     Costs are measured, so another run of the whole may choose differently; but a batch that is run
     again begins with the same costs and must choose the same.
     """
-    seen, down = tmp_path / "seen", tmp_path / "down"
-    seen.mkdir()
-    down.touch()
+    dies_in, fails_in = 3, 4
+    kept: dict[int, list[list[tuple[int, int]]]] = {}
 
-    def failing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
         rows = list(batches)
         yield from rows
-        batch = running().batch
-        ids = [pair for part in rows for pair in zip(*part.to_pydict().values(), strict=True)]
-        name = f"{batch}.{context.partitionId()}.{uuid4().hex}"
-        (seen / name).write_text(json.dumps(sorted(ids)))
-        if (batch == 3 and down.exists()) or (batch == 4 and context.attemptNumber() == 0):
-            msg = "this task fails"
+        if running().batch == fails_in:
+            ids = [pair for part in rows for pair in zip(*part.to_pydict().values(), strict=True)]
+            path = tmp_path / f"{context.partitionId()}-{context.attemptNumber()}"
+            path.write_text(json.dumps(sorted(ids)))
+            if context.attemptNumber() == 0:
+                msg = "the task fails once"
+                raise RuntimeError(msg)
+
+    def keep(frame: DataFrame, batch: int) -> None:
+        kept.setdefault(batch, []).append(sorted(map(tuple, frame.collect())))
+        if batch == dies_in and len(kept[batch]) == 1:
+            msg = "the query dies"
             raise RuntimeError(msg)
 
     result = joined(spark, recorded, ["s"], where=OVERLAP).select("id_left", "id_right")
-    recording = result.mapInArrow(failing, result.schema)
+    writer = result.mapInArrow(fail_once, result.schema).writeStream.foreachBatch(keep)
+    writer = writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True)
     with pytest.raises(StreamingQueryException):
-        drain(recording, tmp_path / "ck", tmp_path / "out")
-    down.unlink()
-    again = counted(drain(recording, tmp_path / "ck", tmp_path / "out"))
-    assert again[0].selective == again[1].selective == 2  # what was learned before is known
-    runs: dict[str, list[str]] = {}
-    for path in seen.iterdir():
-        batch, partition, _ = path.name.split(".")
-        runs.setdefault(f"{batch}.{partition}", []).append(path.read_text())
-    assert [len(runs[f"3.{partition}"]) >= 4 for partition in (0, 1)] == [True, True]
-    assert [len(runs[f"4.{partition}"]) for partition in (0, 1)] == [2, 2]
-    assert all(len(set(texts)) == 1 for texts in runs.values())
-    written = sum(len(json.loads(texts[0])) for texts in runs.values())
-    assert written == pq.read_table(tmp_path / "out").num_rows
+        writer.start().awaitTermination()
+    query = writer.start()
+    query.awaitTermination()
+    # What was learned before is known: the first batch is probed in part at once.
+    assert [each.selective for each in counted(query)[:2]] == [2, 2]
+    first, again = kept[dies_in]
+    assert first == again
+    attempts = [
+        [json.loads((tmp_path / f"{partition}-{attempt}").read_text()) for partition in (0, 1)]
+        for attempt in (0, 1)
+    ]
+    assert attempts[0] == attempts[1]
+    assert sum(map(len, attempts[1])) == len(kept[fails_in][0]) > 0
 
 
 class CountingState(FakeMapState):

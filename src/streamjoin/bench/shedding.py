@@ -69,7 +69,7 @@ class Plan:
     files: int
     cold: int
     turns: int
-    patience: float
+    patience: int
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Size:
     files: int
     cold: int
     turns: int
-    patience: float
+    patience: int
 
 
 FULL: Final = Size(rate=12_000, warm=6, files=4, cold=7, turns=3, patience=60)
@@ -222,7 +222,7 @@ def _stream(spark: "SparkSession", plan: Plan, name: str, files: int) -> "DataFr
 
 
 def _run(
-    joined: "DataFrame", checkpoint: Path, stream_s: float, patience: float | None = None
+    joined: "DataFrame", checkpoint: Path, stream_s: float, patience: int | None = None
 ) -> list[Timed]:
     query = (
         joined.writeStream.format("noop")

@@ -16,7 +16,7 @@ from streamjoin.core.statistics import WEIGHT, Rates
 from streamjoin.planning.split import Allocation, Demand, Limits, Pair, output, plan
 from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.recall import RecallEstimate
-from streamjoin.shedding.selective import SelectiveState
+from streamjoin.shedding.selective import BATCH_CREDIT, SelectiveState
 
 FIRST_COST_US: Final = 2.0
 """CPU time of a tuple until one has been measured."""
@@ -327,7 +327,7 @@ class SheddingState:
         """CPU time of this shard for the batch."""
         self.selective = self.selective or SelectiveState()
         if shedding.cpu_us_per_batch is not None:
-            return self.selective.allow(shedding.cpu_us_per_batch)
+            return self.selective.allow(shedding.cpu_us_per_batch, BATCH_CREDIT)
         if shedding.cpu_us_per_second is None:
             return None
         return self.selective.allow(shedding.cpu_us_per_second * came.seconds)

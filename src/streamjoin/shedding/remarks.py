@@ -52,7 +52,7 @@ class Remarks:
         if mode == EXACT:
             said = ["exact again"]
         elif before == TURNING_AWAY:
-            said = ["all rows are taken in again", *said]
+            said = ["there is time to receive all rows again", *said]
         return f"batch {batch}: {', '.join(said)}"
 
 

@@ -30,6 +30,8 @@ MOST_RECEIVING: Final = 0.8
 """Part of a budget that may go into receiving and storing tuples before some are turned away."""
 CREDIT: Final = 1.0
 """Part of a budget that may be saved for later batches, as those that bring no new time need it."""
+BATCH_CREDIT: Final = 0.1
+"""The same of a budget for each batch: only what did not come out even."""
 DEBT: Final = 0.5
 """Part of a budget that earlier batches may have used."""
 MOST_RISE: Final = 4.0
@@ -124,11 +126,14 @@ class SelectiveState:
         costs = {name: Cost(**values[name]) for name in ("receiving", "comparing", "emitting")}
         return cls(**{**values, **costs, "productivity": Productivity(**values["productivity"])})
 
-    def allow(self, us: float) -> float:
-        """CPU time that a batch may use, given what it was allotted."""
+    def allow(self, us: float, credit: float = CREDIT) -> float:
+        """CPU time that a batch may use, given what it was allotted.
+
+        What earlier ones used less may be used now, up to `credit` times as much as is allotted.
+        """
         if us > 0:
             self.allowed = us
-        saved = float(np.clip(self.unspent, -DEBT * self.allowed, CREDIT * self.allowed))
+        saved = float(np.clip(self.unspent, -DEBT * self.allowed, credit * self.allowed))
         self.unspent = saved + us
         return max(self.unspent, (1 - DEBT) * us)
 

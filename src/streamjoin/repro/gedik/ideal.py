@@ -8,12 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from streamjoin.planning.selective import BasicWindows, choose_fractions, n_basic_windows
+from streamjoin.planning.selective import BasicWindows, choose_fractions
 from streamjoin.repro.gedik.densities import Correlation, FloatArray
 
 _FINE: Final = 400
 """Cells of a window that stand for a continuum of ages."""
 _PHASES: Final = 10
+"""Moments between two steps of basic windows, which slide by their own length at a time."""
 
 
 def ideal_gain(
@@ -42,8 +43,7 @@ def ideal_gain(
     >>> round(ideal_gain("ra", aligned, 0.1, sides=1), 1)
     2.6
     """
-    ages = (np.arange(_FINE) + 0.5) / _FINE * window_s
-    windows = [BasicWindows(values, np.ones(_FINE)) for values in matches.at(ages)]
+    windows = [BasicWindows(values, np.ones(_FINE)) for values in matches.at(_ages(window_s))]
     if sides == 1:
         windows[1] = BasicWindows(np.zeros(0), np.zeros(0))
     chosen = choose_fractions(policy, (windows[0], windows[1]), fraction * _FINE * sides)
@@ -51,26 +51,18 @@ def ideal_gain(
     return found / (fraction * sum(float(side.values.sum()) for side in windows))
 
 
-def informed_optimum(
-    matches: Correlation, fraction: float, window_s: float = 20, basic_s: float = 1
-) -> float:
+def informed_optimum(matches: Correlation, fraction: float, window_s: float = 20) -> float:
     """The largest share of the full join's results at a fraction of its comparisons.
 
-    The choice is among fractions of basic windows of both streams, anew for every arriving tuple:
-    basic windows slide by their own length at a time, so what they hold depends on the moment.
-    Comparisons may be saved at one moment and spent at another.
+    Whoever knows the densities can take, for every arriving tuple, the newest or the oldest part
+    of basic windows such that the most productive ages of both windows are covered, and no others.
 
     Examples
     --------
-    >>> informed_optimum(Correlation(skew=0.0), 0.25).__round__(2)
-    0.25
+    >>> round(informed_optimum(Correlation(skew=0.8), 0.1), 2)
+    0.46
     """
-    moments = [_basic_windows(matches, window_s, basic_s, at) for at in _moments(basic_s)]
-    values = np.concatenate([side.values for windows in moments for side in windows])
-    costs = np.concatenate([side.costs for windows in moments for side in windows])
-    pooled = BasicWindows(values, costs), BasicWindows(np.zeros(0), np.zeros(0))
-    chosen, _ = choose_fractions("best", pooled, fraction * float(costs.sum()))
-    return float(chosen @ values) / float(values.sum())
+    return fraction * ideal_gain("best", matches, fraction, window_s)
 
 
 def basic_density(
@@ -84,28 +76,16 @@ def basic_density(
     >>> len(first), int(second.argmax())
     (21, 15)
     """
-    moments = [_basic_windows(matches, window_s, basic_s, at) for at in _moments(basic_s)]
-    values, costs = (
-        np.sum([[getattr(side, name) for side in each] for each in moments], axis=0)
-        for name in ("values", "costs")
+    ages = _ages(window_s)
+    filled = (np.arange(_PHASES)[:, None] + 0.5) / _PHASES * basic_s  # how long the newest one is
+    number = np.ceil((ages - filled) / basic_s).clip(0).astype(np.int64).ravel()
+    counts = np.bincount(number)
+    first, second = (
+        np.bincount(number, np.tile(density, _PHASES)) / counts for density in matches.at(ages)
     )
-    first, second = values / costs
     return first, second
 
 
-def _moments(basic_s: float) -> FloatArray:
-    return (np.arange(_PHASES) + 0.5) / _PHASES * basic_s
-
-
-def _basic_windows(
-    matches: Correlation, window_s: float, basic_s: float, filled_s: float
-) -> list[BasicWindows]:
-    """Both windows when their newest basic windows have been filled for so long."""
-    cells = (np.arange(_FINE) + 0.5) / _FINE * window_s
-    number = np.ceil((cells - filled_s) / basic_s).astype(np.int64).clip(0)
-    n = n_basic_windows(window_s, basic_s)
-    costs = np.bincount(number, minlength=n).astype(np.float64)
-    return [
-        BasicWindows(np.bincount(number, each, n).astype(np.float64), costs)
-        for each in matches.at(cells)
-    ]
+def _ages(window_s: float) -> FloatArray:
+    ages: FloatArray = (np.arange(_FINE) + 0.5) / _FINE * window_s
+    return ages

@@ -1,7 +1,7 @@
 """Quality against the possible: results as a share of the informed optimum's.
 
 Beyond the paper. The informed optimum knows the true match densities and, for every arriving tuple,
-takes those fractions of basic windows that bring the most, at the same number of comparisons.
+takes those parts of basic windows that bring the most, at the same number of comparisons.
 """
 
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from typing import Final
 from streamjoin.joins.selective_settings import Policy
 from streamjoin.joins.selective_window import SelectiveRun
 from streamjoin.repro.base import Context, Numbers
+from streamjoin.repro.gedik.densities import SETS, Correlation
 from streamjoin.repro.gedik.ideal import informed_optimum
 from streamjoin.repro.gedik.workload import Seconds, Setting
 from streamjoin.repro.measurement import Measurement
@@ -74,9 +75,10 @@ def optimum(context: Context) -> Numbers:
 
 
 def _qualities(context: Context, setting: Setting, variants: tuple[Variant, ...]) -> list[Quality]:
-    end, rate = (70, 300.0) if context.quick else (80, 500.0)
-    seeds, span = context.seeds[: 1 if context.quick else 3], (40, end)
-    setting = replace(setting, rates=((float(end), rate),))
+    span, rate = ((35, 60), 300.0) if context.quick else ((40, 80), 500.0)
+    seeds = context.seeds[: 1 if context.quick else 3]
+    setting = replace(setting, rates=((float(span[1]), rate),))
+    matches = replace(setting.matches, sets=SETS if context.quick else 4 * SETS)
     full = [_counted(setting.run("full", seed), span) for seed in seeds]
     found = []
     for fraction in FRACTIONS[:3:2] if context.quick else FRACTIONS:
@@ -85,9 +87,9 @@ def _qualities(context: Context, setting: Setting, variants: tuple[Variant, ...]
             limited = replace(setting, fraction=fraction, memory=memory)
             runs = [_counted(limited.run(policy, seed), span) for seed in seeds]
             counted[policy, memory] = runs
-        shares = {variant: _shares(setting, runs, full) for variant, runs in counted.items()}
+        shares = {variant: _shares(matches, runs, full) for variant, runs in counted.items()}
         gains = {variant: _gains(runs, counted[DROP]) for variant, runs in counted.items()}
-        possible = informed_optimum(setting.matches, fraction) / fraction
+        possible = informed_optimum(matches, fraction) / fraction
         found.append(Quality(setting.skew, fraction, possible, shares, gains))
     return found
 
@@ -97,13 +99,13 @@ def _counted(run: SelectiveRun, span: Seconds) -> Counted:
     return float(run.outputs[begin:end].sum()), float(run.comparisons[begin:end].sum())
 
 
-def _shares(setting: Setting, runs: list[Counted], full: list[Counted]) -> Measurement:
+def _shares(matches: Correlation, runs: list[Counted], full: list[Counted]) -> Measurement:
     pairs = zip(runs, full, strict=True)
-    return Measurement.of([_share(setting, run, whole) for run, whole in pairs])
+    return Measurement.of([_share(matches, run, whole) for run, whole in pairs])
 
 
-def _share(setting: Setting, run: Counted, full: Counted) -> float:
-    possible = informed_optimum(setting.matches, run[1] / full[1])
+def _share(matches: Correlation, run: Counted, full: Counted) -> float:
+    possible = informed_optimum(matches, run[1] / full[1])
     return run[0] / (possible * full[0])
 
 
