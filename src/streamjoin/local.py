@@ -23,6 +23,7 @@ from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, resolve
 from streamjoin.joins.base import Arrival, MemoryStore
 from streamjoin.joins.logic import LateRows, WindowJoinLogic
+from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 
@@ -34,6 +35,8 @@ class LocalJoin:
     ----------
     left, right
         Schemas of the two streams.
+    costs
+        Where there is a budget: what operations cost. CPU time is then counted, not measured.
     **settings
         The arguments of `streamjoin.join` that say what is joined: `on`, `where`, `how`,
         `direction`, `time`, `window`, `lateness`, `idle_timeout`, `suffixes`; and `budget`,
@@ -59,7 +62,9 @@ class LocalJoin:
     ['b']
     """
 
-    def __init__(self, left: pa.Schema, right: pa.Schema, **settings: Any) -> None:
+    def __init__(
+        self, left: pa.Schema, right: pa.Schema, costs: Costs | None = None, **settings: Any
+    ) -> None:
         resolved = resolve((_in_microseconds(left), _in_microseconds(right)), **settings)
         if resolved.where is not None and resolved.where.rest:
             msg = (
@@ -70,7 +75,7 @@ class LocalJoin:
             raise ConfigError(msg)
         if settings.get("budget") is not None:
             refuse_too_much(settings["budget"])
-        self.join = resolved.join
+        self.join, self._costs = resolved.join, costs
         self.state = WindowJoinState()
         self.store = MemoryStore()
         self.total = JoinMetrics()
@@ -100,6 +105,8 @@ class LocalJoin:
             for emitted in logic.on_batch(arrivals, now, end)
         ]
         cpu_us = (thread_time_ns() - started) / 1000
+        if self._costs is not None and logic.is_limited:
+            cpu_us = logic.counted_us(self._costs)
         logic.charge(cpu_us)
         self.metrics = replace(logic.metrics, cpu_us=round(cpu_us))
         self.total = self.metrics + self.total.without_state()

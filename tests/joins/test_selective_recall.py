@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
+from streamjoin.bench.recall import true_pairs
 from streamjoin.local import LocalJoin, run
 from streamjoin.metrics import JoinMetrics
 from tests.joins.virtual_cpu import VirtualCpu
 from tests.shedding.streams import pair
 
-WINDOW = 4_000_000
 COMMON: dict[str, Any] = {"on": "k", "time": "t", "window": "4 s", "lateness": "1 s"}
 RUNS = 10  # of each kind
 KINDS: dict[str, dict[str, Any]] = {
@@ -30,14 +30,6 @@ def cpu() -> Iterator[VirtualCpu]:
         yield VirtualCpu(received=0.5, looked_at=1.0, handed_out=1.0).install(patch)
 
 
-def true_pairs(left: pa.Table, right: pa.Table) -> int:
-    """By comparing all with all."""
-    keys = [np.asarray(side["k"]) for side in (left, right)]
-    times = [np.asarray(side["t"].cast(pa.int64())) for side in (left, right)]
-    near = np.abs(np.subtract.outer(*times)) <= WINDOW
-    return int((near & (keys[0][:, None] == keys[1])).sum())
-
-
 def estimated(
     seed: int, *, keys: int = 50, skew: float = 0.0, **said: Any
 ) -> tuple[int, JoinMetrics, float]:
@@ -52,14 +44,15 @@ def estimated(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_true_recall_lies_within_the_stated_error(kind: str, cpu: VirtualCpu) -> None:
+def test_the_true_recall_lies_within_the_interval(kind: str, cpu: VirtualCpu) -> None:
     """In 95 of 100 runs: of ten, fewer than seven are one case in a thousand."""
     within, off = 0, []
     for seed in range(RUNS):
         pairs, found, weight = estimated(seed, **KINDS[kind])
         assert found.selective > 5
         assert found.pairs < 0.6 * pairs
-        within += abs(found.recall - found.pairs / pairs) <= found.recall_error
+        low, high = found.recall_interval
+        within += low <= found.pairs / pairs <= high
         off.append((found.pairs + found.missed) / pairs - 1)
         if "memory" not in kind:  # results of what was forgotten do not come out
             assert weight == pytest.approx(found.pairs + found.missed, abs=20)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.stream import Stream
-from streamjoin.shedding.selection import choose, groups, in_sample
+from streamjoin.shedding.selection import choose, groups, in_sample, in_turn
 from tests.shedding.streams import stream
 from tests.strategies import FEW
 
@@ -67,3 +67,14 @@ def test_a_smaller_sample_is_a_part_of_a_larger(share: float) -> None:
     mine = in_sample(rows, 0, share)
     assert mine.mean() == pytest.approx(min(share, 1.0), abs=0.04)
     assert not (in_sample(rows, 0, share / 2) & ~mine).any()
+
+
+def test_each_batch_gives_other_rows_their_turn() -> None:
+    """By chance anew, whoever is in a sample; and the same if the batch is run again."""
+    rows, shares = batch(), np.full(N, 0.5)
+    one, two = (in_turn(rows, 0, sequence, shares) for sequence in (1, 2))
+    assert (one == in_turn(rows, 0, 1, shares)).all()
+    assert one.mean() == pytest.approx(0.5, abs=0.05)
+    assert (one & two).mean() == pytest.approx(0.25, abs=0.05)
+    assert (one & in_sample(rows, 0, 0.5)).mean() == pytest.approx(0.25, abs=0.05)
+    assert in_turn(rows, 0, 1, 3 * shares).all()

@@ -19,7 +19,7 @@ TRIGGER: Final = 3
 WINDOW: Final = 60
 CORES: Final = 2
 ITEMS: Final = 5
-OVERLOAD: Final = 4.5
+OVERLOAD: Final = 5
 """CPU that the exact join needs, for each that there is."""
 COLD: Final = 5
 """Batches until durations count."""
@@ -38,7 +38,7 @@ def test_batches_hold_their_time(spark: SparkSession, tmp_path: Path) -> None:
 
     Comparisons go with the square of the rate: a slower stream tells what a faster one would need.
     """
-    tried = 4000
+    tried = 8000
     rate = round(tried * (OVERLOAD * CORES / exact_cores(tried)) ** 0.5)
     assert exact_cores(rate) > 4 * CORES
     result = sj.join(

@@ -1,7 +1,9 @@
 """Rows are turned away before they are packed if it is not the join that takes too long."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from time import time_ns
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,52 +17,72 @@ from streamjoin.spark.worker import Run
 from tests.spark.cluster import Cluster
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64()})
-N = 2_000
+RATE = 500
 
 
-def second(number: int, side: int) -> pa.Table:
-    """One second of a stream."""
-    rng = np.random.default_rng([number, side])
-    times = np.sort(rng.integers(0, 1_000_000, N)) + 1_000_000 * number
+def part(first: float, seconds: float, side: int) -> pa.Table:
+    """Some time of a stream."""
+    n = round(RATE * seconds)
+    rng = np.random.default_rng([round(10 * first), side])
+    times = np.sort(rng.uniform(first, first + seconds, n) * 1e6).astype(np.int64)
     return pa.table(
-        [rng.integers(0, 50, N), pa.array(times, pa.timestamp("us")), np.arange(N) + N * number],
-        schema=SCHEMA,
+        [rng.integers(0, 50, n), pa.array(times, pa.timestamp("us")), np.arange(n)], schema=SCHEMA
     )
 
 
-def cluster(folder: Path, **settings: object) -> Cluster:
-    said = {"on": "k", "time": "t", "window": "2 seconds", "budget": sj.Budget(cpu=1.0)}
+def cluster(folder: Path, **settings: Any) -> Cluster:
+    said: dict[str, Any] = {
+        "on": "k",
+        "time": "t",
+        "window": "2 seconds",
+        "budget": sj.Budget(cpu=1.0),
+    }
     return Cluster(SCHEMA, folder, shards=2, partitions=2, **{**said, **settings})
 
 
-def slow(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let it look as if reading and packing had taken longer."""
-    monkeypatch.setattr(processor, "time_ns", lambda: time_ns() + int(seconds * 1e9))
+def run(
+    joins: list[Cluster], patch: pytest.MonkeyPatch, first: float, costs: list[float]
+) -> Iterator[tuple[list[pa.Table], float]]:
+    """A live query: each batch has the rows that came while the one before was at work.
 
-
-def run(join: Cluster, first: int, n: int) -> list[JoinMetrics]:
-    found = []
-    for number in range(first, first + n):
-        join.push(second(number, 0), second(number, 1), runs=2)
-        found.append(join.total)
-    return found
+    `costs` are seconds for each second of the streams, of reading and packing all rows.
+    """
+    seconds, let_in = 1.0, 1.0
+    for cost in costs:
+        took = 0.2 + cost * let_in * seconds
+        patch.setattr(processor, "time_ns", lambda took=took: time_ns() + int(took * 1e9))
+        tables = part(first, seconds, 0), part(first, seconds, 1)
+        yield [join.push(*tables, runs=2) for join in joins], first
+        turned_away = joins[-1].total.dropped_left + joins[-1].total.dropped_right
+        let_in = 1 - turned_away / (2 * len(tables[0]))
+        first, seconds = first + seconds, max(1.0, took)
 
 
 def test_gate_closes_when_packing_is_slow_and_opens_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     join = cluster(tmp_path)
-    slow(monkeypatch, 1.5)
-    behind = run(join, 0, 6)
-    assert all(m.rows_left == N for m in behind)  # what is turned away is counted too
-    assert [m.dropped_left for m in behind[:3]] == [0, 0, 0]
-    assert all(m.dropped_left > N / 4 and m.dropped_right > N / 4 for m in behind[4:])
-    assert all(m.lagging for m in behind)
-    slow(monkeypatch, 0.0)
-    after = run(join, 6, 16)  # at most 1.2 times more in each
+    batches = [(join.total, at) for _, at in run([join], monkeypatch, 0.0, [1.6] * 12)]
+    seen, end = [metrics for metrics, _ in batches], batches[-1][1]
+    dropped = [m.dropped_left / m.rows_left for m in seen]
+    assert dropped[:4] == [0] * 4
+    assert all(share > 0.2 for share in dropped[-3:])
+    assert all(m.lagging for m in seen[-5:])
+    assert not any(m.selective for m in seen)  # it is not the join that costs
+    # At most 1.2 times more in each.
+    after = [join.total for _ in run([join], monkeypatch, end + 100, [0.1] * 14)]
     assert after[0].dropped_left > 0
     assert after[-1].dropped_left == after[-1].lagging == 0
     assert len(list(tmp_path.glob("hot/q/join/gate-*.json"))) <= 2
+
+
+def test_a_long_batch_is_no_reason_to_turn_rows_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a trigger every batch takes as long as the time that it covers."""
+    join = cluster(tmp_path)
+    for _ in run([join], monkeypatch, 0.0, [0.85] * 10):
+        assert join.total.dropped_left == 0
 
 
 def test_rows_that_were_turned_away_count_in_the_recall(
@@ -68,13 +90,10 @@ def test_rows_that_were_turned_away_count_in_the_recall(
 ) -> None:
     exact = cluster(tmp_path / "exact", budget=None)
     join = cluster(tmp_path / "gate", weights=True)
-    slow(monkeypatch, 2.0)
-    pairs, total = 0, JoinMetrics()
-    weights = 0.0
-    for number in range(12):
-        tables = second(number, 0), second(number, 1)
-        pairs += exact.push(*tables).num_rows
-        weights += float(np.asarray(join.push(*tables)["_weight"]).sum())
+    pairs, total, weights = 0, JoinMetrics(), 0.0
+    for (all_rows, rows), _ in run([exact, join], monkeypatch, 0.0, [1.6] * 10):
+        pairs += all_rows.num_rows
+        weights += float(np.asarray(rows["_weight"]).sum())
         total += join.total
     assert total.dropped_left > 0
     estimated = total.pairs + total.missed
@@ -84,17 +103,18 @@ def test_rows_that_were_turned_away_count_in_the_recall(
 
 def test_lag_turns_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     join = cluster(tmp_path, shed=["selective", "lag"])
-    slow(monkeypatch, 3.0)
-    assert all(m.dropped_left == 0 for m in run(join, 0, 6))
+    for _ in run([join], monkeypatch, 0.0, [1.6] * 7):
+        assert join.total.dropped_left == 0
     assert not list(tmp_path.glob("hot/**/gate-*.json"))
 
 
 def test_a_batch_reads_what_earlier_ones_decided(tmp_path: Path) -> None:
     gate = GateFolder(str(tmp_path), "join")
     assert gate.read(Run("q", 0, 0)) == (1.0, 1.0)
-    for batch, share in ((3, 0.5), (4, 0.25), (5, 0.125)):
+    for batch, share in ((1, 0.5), (2, 0.25), (5, 0.125)):  # some batches have no rows
         gate.write(Run("q", batch, 0), (share, share))
-    assert [gate.read(Run("q", batch, 0))[0] for batch in (4, 5, 6, 9)] == [1.0, 0.25, 0.125, 0.125]
+    found = [gate.read(Run("q", batch, 0))[0] for batch in (2, 3, 5, 6, 9)]
+    assert found == [1.0, 0.25, 0.25, 0.125, 0.125]  # what batch 5 read is kept, if it runs again
     assert gate.read(Run("other", 6, 0)) == (1.0, 1.0)
     (tmp_path / "q" / "join" / "gate-5.json").write_text("damaged")
     assert gate.read(Run("q", 6, 0)) == (1.0, 1.0)

@@ -177,7 +177,9 @@ def test_what_is_run_again_decides_the_same(
     Costs are measured, so another run of the whole may choose differently; but a batch that is run
     again begins with the same costs and must choose the same.
     """
-    dies_in, fails_in = 3, 4
+    # Not one after the other: of a version of the state that was written twice, with other costs,
+    # Spark may read either.
+    dies_in, fails_in = 2, 4
     kept: dict[int, list[list[tuple[int, int]]]] = {}
 
     def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -209,7 +211,7 @@ def test_what_is_run_again_decides_the_same(
     query = writer.start()
     query.awaitTermination()
     # What was learned before is known: the first batch is probed in part at once.
-    assert [each.selective for each in counted(query)[:2]] == [2, 2]
+    assert [each.selective for each in counted(query)[:3]] == [2, 2, 2]
     first, again = kept[dies_in]
     assert first == again
     attempts = [

@@ -12,6 +12,7 @@ BENCHES = {
     "budget": "streamjoin.bench.budget",
     "shedding": "streamjoin.bench.shedding",
     "news": "streamjoin.bench.news",
+    "recall": "streamjoin.bench.recall",
 }
 
 __all__ = ["BENCHES"]

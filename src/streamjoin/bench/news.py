@@ -5,9 +5,9 @@ within four weeks by two conditions: at least four rare words in common (those t
 story in a hundred has), and an inner product of all words, weighted by how rare they are, of at
 least a half. The folder of the data is named by ``STREAMJOIN_DATA``; without it nothing is run.
 
-The policies are compared in virtual time, where each entry of an inverted index that is walked
-costs one unit, and a quarter of the windows is probed: these numbers are the same on every machine.
-An hour is a virtual second. Then the
+The policies are compared in virtual time, where a comparison costs one unit (by inner product, an
+entry of the inverted index that is walked), and a quarter of the windows is probed: these numbers
+are the same on every machine. An hour is a virtual second. Then the
 second join runs on Spark with a quarter of the CPU time that its exact form took, by the clock.
 ``python -m streamjoin.bench.news`` with the folder of the files on standard input is that run.
 """
@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 from streamjoin.bench.stories import FILE, Stories, read_stories
 from streamjoin.bench.systems import SETTINGS, in_process
 from streamjoin.budget import Budget
+from streamjoin.joins.selective_settings import Policy
 from streamjoin.joins.selective_window import SelectiveJoin, SetTrace, selective_window_join
 from streamjoin.metrics import METRIC_NAMES, JoinMetrics
 from streamjoin.spark.frames import join
@@ -36,7 +38,7 @@ from streamjoin.spark.watch import COUNTERS_FIELD
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-POLICIES: Final = ("best", "ra", "ra+tc", "ra+jd", "ra+tc+jd", "drop")
+POLICIES: Final[tuple[Policy, ...]] = ("best", "ra", "ra+tc", "ra+jd", "ra+tc+jd", "drop")
 SHARE: Final = 0.25
 WINDOW: Final = timedelta(weeks=4)
 LATENESS: Final = timedelta(days=1)
@@ -51,6 +53,15 @@ QUICK_PART: Final = 11
 """`quick` takes one story in so many: an odd number, so that both streams have some."""
 _HOUR: Final = 3600
 _WINDOW_US: Final = round(WINDOW.total_seconds() / _HOUR * 1e6)
+OVERLAPPING: Final = SelectiveJoin(
+    windows_us=(_WINDOW_US, _WINDOW_US),
+    policy="full",
+    basic_us=_WINDOW_US // 20,
+    threshold=OVERLAP,
+    rate_period_us=_WINDOW_US // 4,  # as in the paper: 5 s for windows of 20 s
+    correlation_period_us=_WINDOW_US // 4,
+)
+ALIKE: Final = replace(OVERLAPPING, threshold=PRODUCT, index="inverted-time")
 
 
 def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
@@ -89,14 +100,15 @@ def _in_virtual_time(stories: Stories) -> list[dict[str, Any]]:
     begin = int(stories.times[0])
     rare = stories.only(stories.frequencies() <= RARE * len(stories))
     conditions = {
-        "overlap": ([_trace(half, begin, False) for half in rare.halves()], OVERLAP),
-        "inner product": ([_trace(half, begin, True) for half in stories.halves()], PRODUCT),
+        "overlap": ([_trace(half, begin, False) for half in rare.halves()], OVERLAPPING),
+        "inner product": ([_trace(half, begin, True) for half in stories.halves()], ALIKE),
     }
     rows: list[dict[str, Any]] = []
-    for condition, ((left, right), threshold) in conditions.items():
-        full = selective_window_join(left, right, _settings("full", threshold))
+    for condition, ((left, right), exact) in conditions.items():
+        full = selective_window_join(left, right, exact)
         for policy in POLICIES:
-            done = selective_window_join(left, right, _settings(policy, threshold, SHARE))
+            in_part = replace(exact, policy=policy, fraction=SHARE)
+            done = selective_window_join(left, right, in_part)
             rows.append(
                 {
                     "condition": condition,
@@ -115,19 +127,6 @@ def _trace(stories: Stories, begin: int, weighted: bool) -> SetTrace:
     times = (stories.times - begin) // _HOUR
     weights = stories.weights if weighted else None
     return SetTrace(times, stories.offsets, stories.words, weights)
-
-
-def _settings(policy: Any, threshold: float, fraction: float | None = None) -> SelectiveJoin:
-    return SelectiveJoin(
-        windows_us=(_WINDOW_US, _WINDOW_US),
-        policy=policy,
-        basic_us=_WINDOW_US // 20,
-        threshold=threshold,
-        index="inverted-time",
-        fraction=fraction,
-        rate_period_us=_WINDOW_US // 4,  # as in the paper: 5 s for windows of 20 s
-        correlation_period_us=_WINDOW_US // 4,
-    )
 
 
 def _record(stories: Stories, folder: Path) -> None:

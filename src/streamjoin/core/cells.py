@@ -124,7 +124,9 @@ class Axis:
             return Counted(
                 np.arange(first, first + len(window.cells)), np.array(window.cells, np.int64)
             )
-        return self.counted(np.linspace(window.first, window.last, window.rows).astype(np.int64))
+        n = min(window.rows, MOST_CELLS)
+        times = np.linspace(window.first, window.last, n).astype(np.int64)
+        return Counted(times // self.cell_us, np.diff(np.arange(n + 1) * window.rows // n))
 
     def counts(self, times: Times) -> tuple[int, ...]:
         """Rows of each cell from the first time's to the last one's; nothing if they are many."""

@@ -12,10 +12,10 @@ slices     ... | 41 | 42 | 43 | 44 | 45 |    watermark = the newest time all hav
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,12 @@ class BasicWindow:
     checksum: int
     share: float = 1.0
     cells: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> "BasicWindow":
+        """From what JSON made of its fields; an older one has fewer."""
+        fields: list[Any] = [tuple(v) if isinstance(v, list) else v for v in values]
+        return cls(*fields)
 
     def may_meet(self, low: int, high: int) -> bool:
         """Whether a tuple with low <= time <= high may be in it."""

@@ -137,6 +137,9 @@ def resolve(
         idle_us,
         *_methods(algorithm, invalidation, found.indexed if found else None),
     )
+    if not isinstance(weights, bool):
+        msg = f"weights: got {weights!r}; allowed: True or False"
+        raise ConfigError(msg)
     if weights:
         if kind != "inner":
             msg = f"weights: got True with how={how!r}; allowed: only with 'inner'"

@@ -56,7 +56,7 @@ def refuse_without_budget(**given: object) -> None:
     streamjoin.errors.ConfigError: split: got 'equal' without a budget; allowed: only with one
     """
     for argument, value in given.items():
-        if value is not None and value != BEST:
+        if value is not None and (argument, value) != ("split", BEST):
             msg = f"{argument}: got {value!r} without a budget; allowed: only with one"
             raise ConfigError(msg)
 

@@ -15,7 +15,7 @@ from streamjoin.joins.remembered import Remembered, remembered_units
 from streamjoin.joins.row_sample import CUT, LOOKING, MOST_ROWS, RowSample
 from streamjoin.joins.selection import Selection
 from streamjoin.joins.selective import Selective
-from streamjoin.joins.stopwatch import Stopwatch
+from streamjoin.joins.stopwatch import Costs, Stopwatch
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.gate import Gate
@@ -162,9 +162,18 @@ class Limits:
         """Learn what the batch cost."""
         self._known.charge(cpu_us, self._let_in)
         if self._selective is not None and self._known.selective is not None:
-            done = self._let_in, work + self._selective.work + self._cut_work, results
+            done = self._let_in, self._all_work(work), results
             found_us, emitted_us = self.watch.found_us, self.watch.used_us
             self._known.selective.charge(cpu_us, found_us, emitted_us, done)
+
+    def counted_us(self, costs: Costs, work: int, results: int) -> float:
+        """CPU time of the batch by what its operations cost, for `charge`."""
+        self.watch.count(costs, self._all_work(work), results)
+        return costs.received * self._let_in + self.watch.found_us + self.watch.used_us
+
+    def _all_work(self, work: int) -> int:
+        """That of the join, and that of looking into samples."""
+        return work + self._cut_work + (self._selective.work if self._selective else 0)
 
     def decide_gate(self, took: float) -> Gate:
         """Decide what map tasks let in of later batches, by the seconds that this one took.
@@ -178,7 +187,7 @@ class Limits:
     def _choose_parts(self, arrived: tuple[Part, Part], plan: SheddingPlan) -> None:
         """Choose the parts of the windows that are probed (GED-A12)."""
         policy, known = self._shedding.policy, self._known.selective
-        if policy is not None and known is not None:
+        if policy is not None and known is not None and plan.cpu_us is not None:
             self._selective = Selective(self._join, policy, self._state, known, self._store)
             self.metrics += self._selective.plan(arrived, plan.cpu_us)
             self.metrics += JoinMetrics(lagging=int(plan.lagging))

@@ -30,6 +30,7 @@ from streamjoin.joins.methods import Direction
 from streamjoin.joins.ordering import release
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.selection import Selection
+from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.gate import Gate
@@ -129,6 +130,16 @@ class WindowJoinLogic:
         state.see(latest, now_us)
         state.sequence += 1
         self._count_state()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the batch has, or is still under the influence of, a budget."""
+        return self._limits is not None
+
+    def counted_us(self, costs: Costs) -> float:
+        """CPU time of a batch that is limited, by what its operations cost."""
+        assert self._limits is not None
+        return self._limits.counted_us(costs, self._work, self.metrics.pairs)
 
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost, where the next one is to be regulated by that."""

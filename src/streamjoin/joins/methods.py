@@ -16,10 +16,12 @@ share of the pairs that matched so far, whose inverse is the number of keys (KAN
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamjoin._typing import LEFT, RIGHT, Side
+from streamjoin._typing import LEFT, RIGHT, Side, Times
+from streamjoin.core.batch import Batch
 from streamjoin.core.list_index import ListIndex
 from streamjoin.core.statistics import WEIGHT
 from streamjoin.core.window import BasicWindow
+from streamjoin.errors import DataError
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.matching import Bounds, Matcher, Moved, Part, bounds, over_rows
 from streamjoin.joins.remembered import Remembered
@@ -90,7 +92,7 @@ class Direction:
         if len(self._met.batch) and (self._side == LEFT or self._join.is_ordered):
             for between in self._between:
                 for pairs in self._past_arrivals(self._met, between):
-                    yield self._selection.within(pairs), self._met
+                    yield pairs, self._met
 
     @property
     def work(self) -> int:
@@ -143,19 +145,33 @@ class Direction:
                 else:
                     found = self._probing(over_stored, stored, between)
                 for pairs in found:
-                    yield self._selection.within(pairs), stored
+                    yield pairs, stored
 
     def _past_arrivals(self, met: Part, between: Bounds) -> Iterator[Pairs]:
         """Stream rows past the index of the arrivals, as far as those can reach them."""
         axis = met.batch.axis
         rows = reachable(axis, self._at, between)
-        return self._over_arrivals.meet(met.batch, axis, between, rows) if rows else iter(())
+        return self._matched(self._over_arrivals, met.batch, axis, between, rows)
 
     def _probing(self, over: Matcher, stored: Part, between: Bounds) -> Iterator[Pairs]:
         """Probe the index of stored rows with the arrivals that can reach them."""
         between = -between[1], -between[0]
         rows = reachable(self._at, stored.batch.axis, between)
-        return over.meet(self._part.batch, self._at, between, rows) if rows else iter(())
+        return self._matched(over, self._part.batch, self._at, between, rows)
+
+    def _matched(
+        self, over: Matcher, met: Batch, at: Times, between: Bounds, rows: Bounds | None
+    ) -> Iterator[Pairs]:
+        for pairs in over.candidates(met, at, between, rows) if rows else ():
+            yield self._checked(over, pairs)
+
+    def _checked(self, over: Matcher, pairs: Pairs) -> Pairs:
+        """The pairs that match and are within the windows."""
+        try:
+            return self._selection.within(over.verified(pairs))
+        except DataError:
+            # Pairs a little outside of the windows are looked at too: there it does not count.
+            return over.verified(self._selection.within(pairs))
 
     def _over_stored(self, window: BasicWindow, stored: Part) -> Matcher:
         rows, index = stored.batch, None

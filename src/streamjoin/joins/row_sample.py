@@ -17,7 +17,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.joins.base import WindowStore
 from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
-from streamjoin.shedding.selection import in_sample
+from streamjoin.shedding.selection import in_sample, in_turn
 
 CUT: Final = 8
 LOOKING: Final = 10
@@ -71,7 +71,7 @@ class RowSample:
 
     def at_most(self, share: float) -> Part:
         """Of the rows, at most a share of all that there were."""
-        some = in_sample(self._batch, self._side, share)
+        some = self._some(share)
         sampled = np.minimum(self._sampled[some], share)
         return Part(self._batch.where(some), share=self._let_in[some] * sampled)
 
@@ -82,7 +82,7 @@ class RowSample:
         how many are not new.
         """
         share = min(share, self._most_share)
-        old = in_sample(self._batch, self._side, share)
+        old = self._some(share)
         limit = min(share, self._shares[self._side])
         fresh = new.batch.where(in_sample(new.batch, self._side, limit))
         batch = Batch(
@@ -120,6 +120,15 @@ class RowSample:
         grows = len(self._batch) < most_rows // 4 and len(blob) < most_bytes / 4
         self._shares[self._side] = min(self._most_share, 2 * share) if grows else share
         self._write(blob)
+
+    def _some(self, share: float) -> NDArray[np.bool_]:
+        """Which rows a batch meets where it may meet at most a share of all.
+
+        Others in each batch: the share follows from what earlier ones saw of some, so were it the
+        same rows again, those that matched much would be met less, and for a larger weight.
+        """
+        turns = share / self._sampled
+        return in_turn(self._batch, self._side, self._state.sequence, turns)
 
     def _oldest(self) -> int:
         watermark = self._state.watermark

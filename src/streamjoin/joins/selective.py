@@ -25,9 +25,11 @@ from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.selective import GAMMA, SelectiveState
 
-MOST_ROWS: Final = 2048
-MOST_BYTES: Final = 256 << 10
+LOOKING_ROWS: Final = 2048
+LOOKING_BYTES: Final = 256 << 10
 """Of the sample of one side, in one shard."""
+SOME_ITEMS: Final = 0.1
+"""Part of all pairs of sets that have an item in common, as a first guess."""
 FEW: Final = 256
 """Arrivals that show where an index takes its steps."""
 MOST_WORTH: Final = 1e100
@@ -72,6 +74,7 @@ class Selective:
         )
         if not known.productivity.compared:
             self._begin(Remembered(join, state, store))
+            known.productivity.prior = _looks(join)
         self._looked_at, self._found, self._value = (self._axis.empty() for _ in range(3))
         self._seen = 0
         self.selection = Selection(join)
@@ -80,11 +83,10 @@ class Selective:
     def _begin(self, remembered: Remembered) -> None:
         """Sample what is remembered from the time before comparisons were budgeted."""
         for side in SIDES:
-            for window in self._state.windows[side]:
-                part = remembered.part(side, window)
-                self._samples[side].update([part], MOST_ROWS, MOST_BYTES)
+            stored = [remembered.part(side, window) for window in self._state.windows[side]]
+            self._samples[side].update(stored, LOOKING_ROWS, LOOKING_BYTES)
 
-    def plan(self, arrived: tuple[Part, Part], cpu_us: float | None) -> JoinMetrics:
+    def plan(self, arrived: tuple[Part, Part], cpu_us: float) -> JoinMetrics:
         """Choose what the batch probes; how much that is."""
         came = len(arrived[LEFT].batch) + len(arrived[RIGHT].batch)
         stored = sum(window.rows for side in self._state.windows for window in side)
@@ -157,10 +159,10 @@ class Selective:
 
         What memory had no room for (`cut`) is not remembered here either.
         """
-        limit = min(most_bytes, MOST_BYTES)
+        limit = min(most_bytes, LOOKING_BYTES)
         for side in SIDES:
             new = [arrived[side]] if len(arrived[side].batch) else []
-            self._samples[side].update(new, MOST_ROWS, limit, cut[side])
+            self._samples[side].update(new, LOOKING_ROWS, limit, cut[side])
         seen = [self._comparisons, self._looked_at, self._found, self._value]
         self._known.productivity.see(self._axis, seen, self._seen, seconds)
 
@@ -188,6 +190,13 @@ class Selective:
         return places
 
 
+def _looks(join: WindowJoin) -> float:
+    """Of all pairs of rows, the part that is looked at; as a first guess."""
+    if join.left.key or join.band is not None:
+        return 0.0
+    return 1.0 if join.sets is None else SOME_ITEMS
+
+
 def utility(join: WindowJoin, pairs: Pairs) -> FloatArray | float:
     """What each pair is worth: the product of the columns that say so; 1 if there are none.
 
@@ -197,7 +206,7 @@ def utility(join: WindowJoin, pairs: Pairs) -> FloatArray | float:
     for side in SIDES:
         position = join.utility[side]
         if position is not None:
-            column = pairs.fetch(side, position).cast("float64").fill_null(0.0)
+            column = pairs.fetch(side, position).cast("float64", safe=False).fill_null(0.0)
             worth = worth * np.clip(np.nan_to_num(np.asarray(column)), 0.0, MOST_WORTH)
     return worth
 

@@ -52,7 +52,7 @@ class SpreadState:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "SpreadState":
         """Read `to_dict` back."""
-        left, right = ([BasicWindow(*w) for w in side] for side in values["windows"])
+        left, right = ([BasicWindow.of(w) for w in side] for side in values["windows"])
         return cls([HotKey.from_dict(hot) for hot in values["keys"]], (left, right))
 
 

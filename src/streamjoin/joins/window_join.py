@@ -202,7 +202,7 @@ class WindowJoinState:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "WindowJoinState":
         """Read `to_dict` back."""
-        left, right = ([_window(w) for w in side] for side in values["windows"])
+        left, right = ([BasicWindow.of(w) for w in side] for side in values["windows"])
         shed = values.get("shedding")
         shedding = None if shed is None else SheddingState.from_dict(shed)
         return cls(**{**values, "windows": (left, right), "shedding": shedding})
@@ -260,11 +260,6 @@ class WindowJoinState:
             and self.clock is not None
             and self.clock - seen > idle_us
         )
-
-
-def _window(values: list[Any]) -> BasicWindow:
-    fields: list[Any] = [tuple(v) if isinstance(v, list) else v for v in values]
-    return BasicWindow(*fields)
 
 
 def _reached(before: int | None, times: list[int | None], lateness_us: int) -> int | None:

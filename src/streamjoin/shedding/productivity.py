@@ -33,6 +33,8 @@ class Productivity:
         Those that match, and their utility.
     sampled
         Matches that were really seen; the others are what they stand for.
+    prior
+        Looks for each pair of rows, as long as none were compared.
 
     Examples
     --------
@@ -49,6 +51,12 @@ class Productivity:
     found: list[list[float]] = field(default_factory=list)
     value: list[list[float]] = field(default_factory=list)
     sampled: float = 0.0
+    prior: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything was compared."""
+        return any(any(side) for side in self.compared)
 
     def see(self, axis: Axis, seen: Sequence[FloatArray], sampled: float, seconds: float) -> None:
         """Take in what a batch showed, by difference of cells; in the order of the fields."""

@@ -7,7 +7,8 @@ added up while joining, whatever the keys' skew and the correlation in time.
 
 Pairs that share a tuple are not independent. To see how far the estimate may be off, tuples are
 put into random groups: had other tuples been chosen, the sum would vary as its parts vary from
-group to group.
+group to group. That is done for each side; the chance of a pair alone, apart from that of its rows,
+would count in both, and is taken off once.
 """
 
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ class RecallEstimate:
         Estimated pairs that were not found.
     spread
         Of each side and random group: the weight of its pairs, as far as chance decided on them.
+    twice
+        Variance of single pairs, which both sides hold.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class RecallEstimate:
 
     missed: float = 0.0
     spread: list[list[float]] = field(default_factory=_zeros)
+    twice: float = 0.0
 
     def add(
         self,
@@ -62,10 +66,11 @@ class RecallEstimate:
         n = len(groups[0])
         weights = np.full(n, 1.0) / (shares[0] * shares[1])
         self.missed += float(weights.sum()) - (n if found else 0)
+        chances = [1.0 - np.minimum(share, 1.0) for share in shares]
         for side in SIDES:
-            chance = weights * np.sqrt(1.0 - np.minimum(shares[side], 1.0))
-            sums = np.bincount(groups[side], chance, N_GROUPS)
+            sums = np.bincount(groups[side], weights * np.sqrt(chances[side]), N_GROUPS)
             self.spread[side] = (np.asarray(self.spread[side]) + sums).tolist()
+        self.twice += float((weights**2 * chances[0] * chances[1]).sum())
 
     @property
     def variance(self) -> float:
@@ -76,8 +81,9 @@ class RecallEstimate:
         """
         sums = np.asarray(self.spread)
         deviations = sums - sums.mean(axis=1, keepdims=True)
-        return float((deviations**2).sum()) * N_GROUPS / (N_GROUPS - 3)
+        both = float((deviations**2).sum()) * N_GROUPS / (N_GROUPS - 1)
+        return max(both - self.twice, self.twice) * (N_GROUPS - 1) / (N_GROUPS - 3)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        return {"missed": self.missed, "spread": self.spread}
+        return {"missed": self.missed, "spread": self.spread, "twice": self.twice}

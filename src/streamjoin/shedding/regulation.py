@@ -323,20 +323,18 @@ class SheddingState:
         self.unspent = max(-self.allowance, min(self.allowance, self.unspent)) + new
         return max(self.unspent, BORROWED * self.allowance)
 
-    def _cpu_allowed(self, shedding: Shedding, came: Came) -> float | None:
+    def _cpu_allowed(self, shedding: Shedding, came: Came) -> float:
         """CPU time of this shard for the batch."""
         self.selective = self.selective or SelectiveState()
         if shedding.cpu_us_per_batch is not None:
             return self.selective.allow(shedding.cpu_us_per_batch, BATCH_CREDIT)
-        if shedding.cpu_us_per_second is None:
-            return None
+        assert shedding.cpu_us_per_second is not None
         return self.selective.allow(shedding.cpu_us_per_second * came.seconds)
 
-    def _rows_receivable(self, cpu_us: float | None, came: Came) -> float | None:
+    def _rows_receivable(self, cpu_us: float, came: Came) -> float | None:
         """Rows that all shards can receive in that time; None if they can receive all."""
         assert self.selective is not None
-        own = sum(came.own)
-        receivable = float(own) if cpu_us is None else self.selective.receivable(cpu_us)
+        own, receivable = sum(came.own), self.selective.receivable(cpu_us)
         least = LEAST_SHARE * own
         return None if receivable >= own else max(receivable, least) * sum(came.total) / own
 

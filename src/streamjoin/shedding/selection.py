@@ -17,6 +17,7 @@ LET_IN: Final = 0
 SAMPLE: Final = 2
 GROUP: Final = 4
 GATE: Final = 6
+TURN: Final = 8
 """Salts, so that one choice says nothing of another; the side is added."""
 
 
@@ -57,6 +58,16 @@ def is_let_in(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
 def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
     """Which rows a sample of that share has; a smaller share has a part of the same rows."""
     return row_hashes(batch, side, SAMPLE) < _limit(share)
+
+
+def in_turn(
+    batch: Batch, side: Side, sequence: int, shares: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Which rows have their turn, each with a probability of its own, anew in every batch."""
+    hashes = row_hashes(batch, side, TURN)
+    fold_words(hashes.view(np.int64), np.full(len(batch), sequence))
+    chosen: NDArray[np.bool_] = hashes <= np.minimum(shares, 1.0) * 2.0**64
+    return chosen
 
 
 def groups(batch: Batch, side: Side, n_groups: int) -> NDArray[np.int64]:

@@ -30,8 +30,8 @@ MOST_RECEIVING: Final = 0.8
 """Part of a budget that may go into receiving and storing tuples before some are turned away."""
 CREDIT: Final = 1.0
 """Part of a budget that may be saved for later batches, as those that bring no new time need it."""
-BATCH_CREDIT: Final = 0.1
-"""The same of a budget for each batch: only what did not come out even."""
+BATCH_CREDIT: Final = 0.3
+"""The same of a budget for each batch: what plans that were too careful left."""
 DEBT: Final = 0.5
 """Part of a budget that earlier batches may have used."""
 MOST_RISE: Final = 4.0
@@ -133,9 +133,12 @@ class SelectiveState:
         """
         if us > 0:
             self.allowed = us
+        elif not self.allowed:
+            return float("inf")  # nothing is known of the streams' time yet
         saved = float(np.clip(self.unspent, -DEBT * self.allowed, credit * self.allowed))
         self.unspent = saved + us
-        return max(self.unspent, (1 - DEBT) * us)
+        # Where time stands still, as when one stream is behind the other, some is lent.
+        return max(self.unspent, (1 - DEBT) * max(us, DEBT * self.allowed))
 
     def receivable(self, us: float) -> float:
         """Tuples that can be received for a batch's CPU time."""
@@ -149,7 +152,7 @@ class SelectiveState:
         met: FloatArray,
         came: int,
         stored: int,
-        us: float | None,
+        us: float,
     ) -> SelectivePlan:
         """Decide what a batch compares.
 
@@ -166,16 +169,14 @@ class SelectiveState:
         came, stored
             Rows of both sides that arrived, and those that are remembered.
         us
-            CPU time for the batch; None for no limit.
+            CPU time for the batch.
         """
         full = _sum(axis, comparisons)
         each = [self._costs(axis, comparisons, met, side) for side in SIDES]
         costs = [met + seen for met, seen in each]
         need = sum(float(cost.sum()) for cost in costs)
         to_look = sum(float(seen.sum()) for _, seen in each)
-        room = float("inf")
-        if us is not None:
-            room = max(us - self._arrival * came, (1 - MOST_RECEIVING) * us)
+        room = max(us - self._arrival * came, (1 - MOST_RECEIVING) * us)
         least = min(GAMMA, LEAST_SAMPLE / max(stored, 1))
         looking = max(_looking(GAMMA_EXACT * need, to_look), least)
         if need + looking * to_look <= room:
@@ -229,8 +230,8 @@ class SelectiveState:
         """
         number, known = axis.of_side(comparisons, side), self.productivity
         meeting: FloatArray = axis.of_side(met, side) * self.comparing.each
-        if not known.compared:  # of the first batch nothing is known
-            return meeting, np.zeros(len(number))
+        if not known.is_known:  # as of the first batch
+            return meeting, number * (known.prior * self.comparing.each)
         looks, found = (
             np.repeat(known.per_comparison(name, side), CELLS)[: len(number)]
             for name in ("looked_at", "found")
@@ -243,7 +244,7 @@ class SelectiveState:
         number = axis.in_basic(comparisons, side)
         at = np.arange(0, len(costs), CELLS)
         known = self.productivity
-        worth = known.per_comparison("value", side) if known.compared else np.ones(len(number))
+        worth = known.per_comparison("value", side) if known.is_known else np.ones(len(number))
         return BasicWindows(number * worth, np.add.reduceat(costs, at) if len(costs) else costs)
 
 

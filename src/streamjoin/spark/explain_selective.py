@@ -7,7 +7,7 @@ from typing import Final
 from streamjoin._typing import SIDES
 from streamjoin.core.cells import CELLS, Axis
 from streamjoin.durations import format_duration
-from streamjoin.joins.selective import MOST_BYTES, MOST_ROWS
+from streamjoin.joins.selective import LOOKING_BYTES, LOOKING_ROWS, SOME_ITEMS
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.planning.split import Pair
 from streamjoin.shedding.regulation import Shedding
@@ -30,13 +30,11 @@ _GATE: Final = (
     "own time and there is a folder for such decisions (`hot_keys`)"
 )
 _SAMPLE: Final = (
-    f"a sample of the remembered rows (at most {MOST_ROWS:,} rows and {MOST_BYTES >> 10} KB of a "
-    "side and shard) meets all that arrives: it shows what each part yields, also where nothing is "
+    f"a sample of the remembered rows (at most {LOOKING_ROWS:,} rows and {LOOKING_BYTES >> 10} KB"
+    " of a side and shard) meets all that arrives: it shows what each part yields, also where nothing is "
     f"probed, and how many pairs are missing; it takes about {100 * GAMMA:g} % of the time for "
     f"comparisons, {100 * GAMMA_EXACT:g} % while all of them are made"
 )
-SHARING: Final = 0.1
-"""Part of the rows with which one has items in common, as long as nothing is known of the sets."""
 _POLICIES: Final = {
     "best": "the basic windows of both sides with the most results for their CPU time first",
     "ra": "the same part of both windows, the newest rows first",
@@ -161,8 +159,8 @@ def need(plan: JoinPlan, rates: Pair, budget_us: float) -> Need:
 def _looked_at(join: WindowJoin, rates: Pair, comparisons: float) -> tuple[float, str]:
     """Pairs that an index hands over, for each second of the streams, and what that assumes."""
     if join.sets is not None:
-        with_others = f"items in common with {100 * SHARING:g} % of the others"
-        return SHARING * comparisons, f"one result for each row and {with_others}"
+        with_others = f"items in common with {100 * SOME_ITEMS:g} % of the others"
+        return SOME_ITEMS * comparisons, f"one result for each row and {with_others}"
     if join.left.key or join.band is not None:
         return sum(rates), "one result for each row"
     return comparisons, "one result for each row and all pairs looked at"

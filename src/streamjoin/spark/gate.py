@@ -42,10 +42,11 @@ class GateFolder:
         decided = {batch: path for batch, path in self._files(run) if batch < run.batch}
         if not decided:
             return OPEN
+        with system.open_input_stream(decided[max(decided)]) as file:
+            text = file.read()
         try:
-            with system.open_input_stream(decided[max(decided)]) as file:
-                left, right = json.loads(file.read())
-        except (OSError, ValueError):
+            left, right = json.loads(text)
+        except ValueError:
             return OPEN
         return float(left), float(right)
 
@@ -63,8 +64,10 @@ class GateFolder:
                 file.write(json.dumps(shares).encode())
 
         write_whole(system, f"{folder}/{_FIRST}{run.batch}{_LAST}", run.attempt, write)
+        # The newest one before is for a second run of this batch.
+        needed = max((batch for batch, _ in files if batch < run.batch), default=run.batch)
         for batch, path in files:
-            if batch < run.batch - 1:  # that of the batch before is for a second run of this one
+            if batch < needed:
                 system.delete_file(path)
 
     def _files(self, run: Run) -> list[tuple[int, str]]:

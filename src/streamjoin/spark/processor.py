@@ -148,7 +148,7 @@ class ShardJoin:
         if decided is None:
             return 0
         gate.write(run, (decided.shares[LEFT], decided.shares[RIGHT]))
-        return int(decided.behind > 0)
+        return int(decided.is_behind)
 
     def _counters(self, metrics: JoinMetrics, label: int, packed: list[PackedRow]) -> str:
         """The counters of one shard, without rows that another one counts."""

@@ -112,7 +112,8 @@ def _figure_9(canvas: "Canvas", numbers: AllNumbers) -> None:
         _by_length(left, LISTS, measured, i, f"kappa {skew}")
     for i, (index, measured) in enumerate(found["right"].items()):
         _by_length(right, INDEXED, measured, i, index.removeprefix("inverted-") + "-sorted")
-    left.set_ylabel("results/s")
+    left.set(ylabel="results/s", ylim=(0, None))
+    right.set_ylim(0, None)
     left.set_title("lists, 20 s", fontsize=9.5)
     right.set_title("indexes, 200 s, kappa 0.8", fontsize=9.5)
 
@@ -124,7 +125,7 @@ def _by_length(
     _points(axes, places, measured, COLOURS[i], f"{_MARKS[i]}-", label)
     names = ["none" if b is None else f"{b:g}" for b in lengths]
     axes.set_xticks(places, names, fontsize=8)
-    axes.set(xlabel="basic window (s)", ylim=(0, None))
+    axes.set_xlabel("basic window (s)")
     axes.legend(fontsize=7.5)
 
 
