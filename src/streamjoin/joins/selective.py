@@ -30,6 +30,8 @@ LOOKING_BYTES: Final = 256 << 10
 """Of the sample of one side, in one shard."""
 SOME_ITEMS: Final = 0.1
 """Part of all pairs of sets that have an item in common, as a first guess."""
+ENOUGH: Final = 4096
+"""Arrivals to learn from, while nothing is left out."""
 FEW: Final = 256
 """Arrivals that show where an index takes its steps."""
 MOST_WORTH: Final = 1e100
@@ -117,17 +119,28 @@ class Selective:
             low, high = bounds(self._join, side)
             matcher = over_rows(self._join, other, sampled.batch, sampled.batch.times)
             parts = (mine, sampled) if side == LEFT else (sampled, mine)
-            for met in matcher.candidates(mine.batch, mine.batch.times, (-high, -low)):
+            batch, weights = self._some(mine.batch, 1 / shares)
+            for met in matcher.candidates(batch, batch.times, (-high, -low)):
                 pairs = _of_direction(met, side, n_old)
-                _tally(self._looked_at, self._places(pairs), 1 / shares[pairs.positions[other]])
+                _tally(self._looked_at, self._places(pairs), weights[pairs.positions[other]])
                 pairs = matcher.verified(pairs)
-                places = self._learn(pairs, 1 / shares[pairs.positions[other]])
+                places = self._learn(pairs, weights[pairs.positions[other]])
                 if self.selection.chosen is not None:
                     rest = pairs.where(~self.selection.chosen[places])
                     if len(rest):
                         yield rest, parts
-            self._learn_steps(matcher, mine.batch, side, 1 / shares, n_old)
+            self._learn_steps(matcher, batch, side, weights, n_old)
             self.work += matcher.work
+
+    def _some(self, arrived: Batch, weights: FloatArray) -> tuple[Batch, FloatArray]:
+        """Arrivals to compare with a sample, and what a pair with each sampled row stands for.
+
+        Where all is compared anyway no pair comes from here, and some arrivals show enough.
+        """
+        if self.selection.chosen is not None or len(arrived) <= ENOUGH:
+            return arrived, weights
+        some = arrived.take(np.linspace(0, len(arrived) - 1, ENOUGH).astype(np.int64))
+        return some, weights * (len(arrived) / ENOUGH)
 
     def _learn_steps(
         self, matcher: Matcher, mine: Batch, side: Side, weights: FloatArray, n_old: int
