@@ -138,7 +138,9 @@ class JoinMetrics:
         >>> round(low, 3), round(high, 3)
         (0.695, 0.814)
         """
-        total = self.pairs + self.missed
+        total, skipped = self.pairs + self.missed, self.skipped_left + self.skipped_right
+        if total <= 0 and skipped:
+            return 0.0, 1.0  # nothing was seen of what was left out
         if total <= 0 or self.missed_variance <= 0:
             return self.recall, self.recall
         error = 1.96 * float(self.missed_variance) ** 0.5

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,7 @@ def within(second: int, n: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     return second * SECOND + np.arange(n) * (SECOND // n)
 
 
-def join(**said: object) -> LocalJoin:
+def join(**said: Any) -> LocalJoin:
     return LocalJoin(SCHEMA, SCHEMA, on="k", time="t", **{"window": "10 seconds", **said})
 
 

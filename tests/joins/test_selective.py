@@ -281,7 +281,7 @@ def followed(second: int) -> list[pa.Table]:
 def utility_found(utility: Any) -> float:
     """Utility of the results that a join with little CPU finds, if it looks for `utility`."""
     schema = SCHEMA.append(pa.field("u", pa.float64()))
-    common = {"on": "k", "time": "t", "window": "4 s", "lateness": "2 s"}
+    common: dict[str, Any] = {"on": "k", "time": "t", "window": "4 s", "lateness": "2 s"}
     join = LocalJoin(schema, schema, **common, **said("best", "300 us"), utility=utility)
     worth = 0.0
     for second in range(16):
@@ -300,7 +300,7 @@ def test_what_weighs_more_is_looked_for_first(cpu: VirtualCpu) -> None:
 
 def test_what_is_not_a_weight_counts_as_nothing() -> None:
     schema = pa.schema({"t": pa.timestamp("us"), "u": pa.float64()})
-    common = {"time": "t", "window": "1 s", "budget": sj.Budget(cpu=0.5)}
+    common: dict[str, Any] = {"time": "t", "window": "1 s", "budget": sj.Budget(cpu=0.5)}
     join = LocalJoin(schema, schema, **common, utility=("u", None)).join
     worth = [None, float("nan"), -5.0, float("-inf"), 0.0, 3.0, float("inf")]
     rows = pa.record_batch([pa.array([0] * 7, pa.timestamp("us")), worth], schema=schema)

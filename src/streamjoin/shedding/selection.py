@@ -18,7 +18,11 @@ SAMPLE: Final = 2
 GROUP: Final = 4
 GATE: Final = 6
 TURN: Final = 8
+CLOSER_LOOK: Final = 10
 """Salts, so that one choice says nothing of another; the side is added."""
+
+CLOSER: Final = 16
+"""A first choice takes so many times the rows of a sample."""
 
 
 def row_hashes(batch: Batch, side: Side, salt: int) -> NDArray[np.uint64]:
@@ -56,8 +60,21 @@ def is_let_in(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
 
 
 def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
-    """Which rows a sample of that share has; a smaller share has a part of the same rows."""
-    return row_hashes(batch, side, SAMPLE) < _limit(share)
+    """Which rows a sample of that share has; a smaller share has a part of the same rows.
+
+    Rows of one key and time are told apart by their contents, which takes long: so only those are
+    asked for theirs that a first choice leaves.
+    """
+    hashes = row_hashes(batch, side, SAMPLE)
+    if share <= 0 or not batch.stream.key:  # without a key they are hashes of the contents
+        return hashes < _limit(share)
+    first = min(1.0, CLOSER * share)
+    chosen = hashes < _limit(first)
+    rows = batch.where(chosen)
+    closer = row_hashes(rows, side, CLOSER_LOOK)
+    fold_words(closer.view(np.int64), rows.contents)
+    chosen[chosen] = closer < _limit(share / first)
+    return chosen
 
 
 def in_turn(
@@ -65,6 +82,7 @@ def in_turn(
 ) -> NDArray[np.bool_]:
     """Which rows have their turn, each with a probability of its own, anew in every batch."""
     hashes = row_hashes(batch, side, TURN)
+    fold_words(hashes.view(np.int64), batch.contents)
     fold_words(hashes.view(np.int64), np.full(len(batch), sequence))
     chosen: NDArray[np.bool_] = hashes <= np.minimum(shares, 1.0) * 2.0**64
     return chosen

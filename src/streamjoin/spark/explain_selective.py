@@ -31,9 +31,9 @@ _GATE: Final = (
 )
 _SAMPLE: Final = (
     f"a sample of the remembered rows (at most {LOOKING_ROWS:,} rows and {LOOKING_BYTES >> 10} KB"
-    " of a side and shard) meets all that arrives: it shows what each part yields, also where nothing is "
-    f"probed, and how many pairs are missing; it takes about {100 * GAMMA:g} % of the time for "
-    f"comparisons, {100 * GAMMA_EXACT:g} % while all of them are made"
+    " of a side and shard) meets all that arrives: it shows what each part yields, also where "
+    f"nothing is probed, and how many pairs are missing; it takes about {100 * GAMMA:g} % of the"
+    f" time for comparisons, {100 * GAMMA_EXACT:g} % while all of them are made"
 )
 _POLICIES: Final = {
     "best": "the basic windows of both sides with the most results for their CPU time first",
