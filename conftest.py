@@ -40,11 +40,6 @@ def spark() -> Iterator["SparkSession"]:
             "spark.local.dir": work,
             "spark.sql.warehouse.dir": f"{work}/warehouse",
             "spark.sql.session.timeZone": "UTC",
-            # The usual one starts a process (`readlink`) for every look at a local file.
-            "spark.sql.streaming.checkpointFileManagerClass": (
-                "org.apache.spark.sql.execution.streaming.checkpointing."
-                "FileSystemBasedCheckpointFileManager"
-            ),
         },
     )
     yield session
