@@ -1,5 +1,6 @@
 """The loops, compiled by Numba: arrays in, positions out; no checks, no messages, no objects.
 
 Read `_jit.py` (how they are compiled), `hashing.py` (one 64-bit key per row), `equi.py` (rows
-grouped by key) and `equi_probe.py` (rows streamed past such groups).
+grouped by key) and `equi_probe.py` (rows streamed past such groups), `sets.py` and `inverted.py`
+(the same for sets), `moving_window.py` and `selective_window.py` (whole runs, tuple by tuple).
 """
