@@ -1,6 +1,6 @@
 """A join that probes its windows in part: what is chosen, and what is seen of the rest.
 
-Each batch first compares all that arrives with a small sample of what is remembered, everywhere.
+Each batch also compares all that arrives with a small sample of what is remembered, everywhere.
 That shows which parts of the windows are productive, finds a few results of the others, and tells
 how many were missed there. The paper samples the tuples that arrive (GED-A9); in batches the sample
 is taken from the tuples that are stored, with the same expectation, so that the parts that are not
