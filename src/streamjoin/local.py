@@ -4,7 +4,7 @@ For tests, for trying a join on two Arrow tables, and for experiments whose numb
 on every machine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import thread_time_ns
 from typing import Any
@@ -18,11 +18,19 @@ from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.budget import refuse_too_much
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.order import Order
+from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, resolve
 from streamjoin.joins.base import Arrival, MemoryStore
-from streamjoin.joins.logic import LateRows, WindowJoinLogic
+from streamjoin.joins.late_rows import LateRows
+from streamjoin.joins.logic import WindowJoinLogic
+from streamjoin.joins.multi import arguments
+from streamjoin.joins.multi.arguments import resolve_plan
+from streamjoin.joins.multi.logic import MultiJoinLogic
+from streamjoin.joins.multi.metrics import Counts
+from streamjoin.joins.multi.states import MultiJoinState
+from streamjoin.joins.multi.streams import check_streams, stream_of
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.metrics import JoinMetrics
@@ -110,28 +118,122 @@ class LocalJoin:
         logic.charge(cpu_us)
         self.metrics = replace(logic.metrics, cpu_us=round(cpu_us))
         self.total = self.metrics + self.total.without_state()
-        self.late = self._late(LEFT, logic.late[LEFT]), self._late(RIGHT, logic.late[RIGHT])
+        left, right = (_late_table(self.join.streams[s], logic.late[s]) for s in SIDES)
+        self.late = left, right
         return pa.concat_tables(parts) if parts else schema.empty_table()
-
-    def _late(self, side: Side, late: LateRows) -> pa.Table:
-        schema = self.join.streams[side].schema
-        columns = late.rows.columns[: len(schema)]
-        return pa.table([*columns, pa.array(late.late_by)], names=[*schema.names, "late_by"])
 
     def _arrange(self, side: Side, table: pa.Table | None) -> Arrival:
         stream = self.join.streams[side]
-        if table is None:
-            return Arrival(Batch.gather([], stream))
-        parts = [arrange(rows, stream) for rows in _shaped(table, stream.schema, side).to_batches()]
-        known = [part.latest for part in parts if part.latest is not None]
-        loose = [part.loose for part in parts if part.loose.num_rows]
-        return Arrival(
-            batch=Batch.gather([part.rows for part in parts], stream),
-            loose=pa.concat_batches(loose) if loose and self.join.keeps(side) else None,
-            latest=max(known, default=None),
-            nulls=sum(rows.num_rows for rows in loose),
-            order=Order.joined([part.order() for part in parts]) if stream.window_rows else None,
-        )
+        if table is not None:
+            table = _shaped(table, stream.schema, ("left", "right")[side])
+        arrival = _arrival(table, stream)
+        return arrival if self.join.keeps(side) else replace(arrival, loose=None)
+
+
+class LocalMultiJoin:
+    """A join of many streams fed batch by batch.
+
+    Parameters
+    ----------
+    schemas
+        Of the streams, by name.
+    **settings
+        The arguments of `streamjoin.multi_join` that say what is joined: `on`, `time`, `window`,
+        `plan`, `freshness`, `states`, `lateness`, `idle_timeout`; and `budget`, `planner`. A share
+        of the cores is one of a single core here.
+
+    Attributes
+    ----------
+    counts, total
+        Counts of the last batch, and of all; of several operators those of all added up.
+    late
+        Rows of each stream that came too late in the last batch, with ``late_by`` in microseconds.
+
+    Examples
+    --------
+    >>> schema = pa.schema({"k": pa.string(), "t": pa.timestamp("us")})
+    >>> join = LocalMultiJoin(dict.fromkeys("abc", schema), on="k", time="t", window="10 seconds")
+    >>> one = pa.table({"k": ["x"], "t": pa.array([1], pa.timestamp("us"))}, schema=schema)
+    >>> join.push({"a": one, "b": one}).num_rows, join.push({"c": one}).num_rows
+    (0, 1)
+    """
+
+    def __init__(self, schemas: Mapping[str, pa.Schema], **settings: Any) -> None:
+        check_streams(schemas)
+        shaped = {name: _in_microseconds(schema) for name, schema in schemas.items()}
+        self.plan = resolve_plan(shaped, **settings)
+        self.states = [MultiJoinState.of(step.join) for step in self.plan.steps]
+        self.stores = [MemoryStore() for _ in self.plan.steps]
+        self.total = Counts()
+
+    def push(self, tables: Mapping[str, pa.Table], now: int | None = None) -> pa.Table:
+        """Feed one batch of some of the streams and get its results.
+
+        `now` is the clock in microseconds, for an `idle_timeout`.
+        """
+        for name in tables:
+            stream_of(name, dict.fromkeys(self.plan.tree.names), "push")
+        return self._feed(tables, now, end=False)
+
+    def finish(self) -> pa.Table:
+        """End the streams: rows that wait for their place in the total order are joined."""
+        return self._feed({}, None, end=True)
+
+    def _feed(self, tables: Mapping[str, pa.Table], now: int | None, end: bool) -> pa.Table:
+        self.counts, self.late = Counts(), dict[str, pa.Table]()
+        found: list[pa.Table] = []
+        for number, step in enumerate(self.plan.steps):
+            logic = MultiJoinLogic(step.join, self.states[number], self.stores[number])
+            arrivals = [self._arrival(step, i, tables, found) for i in range(len(step.join.inputs))]
+            schema = pa.schema([(column.name, column.type) for column in step.join.output])
+            started = thread_time_ns()
+            parts = [pa.table(part, schema=schema) for part in logic.on_batch(arrivals, now, end)]
+            logic.charge((thread_time_ns() - started) / 1000)
+            found.append(pa.concat_tables(parts) if parts else schema.empty_table())
+            self.counts.update(logic.counts)
+            for i, source in enumerate(step.sources):
+                if isinstance(source, str):
+                    self.late[source] = _late_table(step.join.inputs[i].stream, logic.late[i])
+        self.total.update(self.counts)
+        return found[-1]
+
+    def _arrival(
+        self, step: arguments.Step, i: int, tables: Mapping[str, pa.Table], found: list[pa.Table]
+    ) -> Arrival:
+        source, stream = step.sources[i], step.join.inputs[i].stream
+        if isinstance(source, str):
+            table = tables.get(source)
+            return _arrival(
+                None if table is None else _shaped(table, stream.schema, source), stream
+            )
+        before = self.states[source]
+        rows = found[source]
+        nothing = [pa.nulls(rows.num_rows, pa.int64())] * 2  # how far it has come is told below
+        table = pa.table([*rows.columns, *nothing], schema=stream.schema)
+        arrival = _arrival(table, stream)
+        return replace(arrival, latest=before.watermark, newest=before.newest)
+
+
+def _arrival(table: pa.Table | None, stream: Stream) -> Arrival:
+    """What a table brings, in stored form."""
+    if table is None:
+        return Arrival(Batch.gather([], stream))
+    parts = [arrange(rows, stream) for rows in table.to_batches()]
+    known = [part.latest for part in parts if part.latest is not None]
+    loose = [part.loose for part in parts if part.loose.num_rows]
+    return Arrival(
+        batch=Batch.gather([part.rows for part in parts], stream),
+        loose=pa.concat_batches(loose) if loose else None,
+        latest=max(known, default=None),
+        nulls=sum(rows.num_rows for rows in loose),
+        order=Order.joined([part.order() for part in parts]) if stream.window_rows else None,
+    )
+
+
+def _late_table(stream: Stream, late: LateRows) -> pa.Table:
+    columns = late.rows.columns[: len(stream.schema)]
+    names = [*stream.schema.names, "late_by"]
+    return pa.table([*columns, pa.array(late.late_by)], names=names)
 
 
 @dataclass(frozen=True)
@@ -224,12 +326,11 @@ def _steps(table: pa.Table, column: str, step_us: int) -> NDArray[np.int64]:
     return found
 
 
-def _shaped(table: pa.Table, schema: pa.Schema, side: Side) -> pa.Table:
+def _shaped(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     """Bring a table into the schema that was announced; finer times are cut to microseconds."""
     try:
         return table.select(schema.names).cast(schema, safe=False)
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        name = ("left", "right")[side]
         msg = f"{name}: got columns {table.schema.names}; allowed: those of the schema given before"
         raise DataError(msg) from None
 

@@ -4,7 +4,8 @@ Rows are dictionaries. Nothing here is shared with the kernels or the core; ever
 library is tested against these functions.
 
 `window_join` says which pairs match, `join` which rows come out, `answers` in which batch, given
-the `watermarks` after each batch; `split_late` says which rows take part.
+the `watermarks` after each batch; `split_late` says which rows take part. `multi_join` says which
+rows of many streams match.
 """
 
 from bisect import bisect_left
@@ -103,13 +104,89 @@ def _in_window(
     a: _Place, b: _Place, orders: tuple[list[_Place], list[_Place]], window: tuple[Any, Any]
 ) -> bool:
     first, second = sorted((a, b))
-    size = window[first.side]
+    return _is_remembered(first, second, orders[first.side], window[first.side])
+
+
+def multi_join(
+    streams: Mapping[str, Sequence[Row]],
+    *,
+    on: Sequence[tuple[tuple[str, str], tuple[str, str]]],
+    time: Mapping[str, str],
+    window: Mapping[str, Any],
+) -> list[dict[str, Row]]:
+    """All results of a join of many streams: a row of each, by name.
+
+    Every equality of `on`, ((stream, column), (stream, column)), holds, and each row but the last
+    in the order (time, stream, arrival) is in its window when the last one comes:
+
+    - a length of time: the last is at most so much later;
+    - ``Rows(n)``: it is one of the last n of its stream before the last;
+    - None: the last one has the same time.
+
+    Examples
+    --------
+    >>> a, b, c = [{"k": 1, "t": 10}], [{"k": 1, "t": 14}], [{"k": 1, "t": 15}, {"k": 1, "t": 16}]
+    >>> on = [(("a", "k"), ("b", "k")), (("b", "k"), ("c", "k"))]
+    >>> found = multi_join({"a": a, "b": b, "c": c}, on=on,
+    ...                    time=dict.fromkeys("abc", "t"), window=dict.fromkeys("abc", 5))
+    >>> [row["t"] for row in found[0].values()], len(found)
+    ([10, 14, 15], 1)
+    """
+    names = list(streams)
+    orders = {n: _order(streams[n], i, time[n]) for i, n in enumerate(names)}
+    found: list[dict[str, int]] = [{}]
+    for name in names:
+        found = [
+            {**partial, name: number}
+            for partial in found
+            for number, row in enumerate(streams[name])
+            if row[time[name]] is not None and _holds(streams, on, {**partial, name: number}, name)
+        ]
+    return [
+        {name: streams[name][number] for name, number in one.items()}
+        for one in found
+        if _all_in_windows(one, names, streams, orders, time, window)
+    ]
+
+
+def _holds(
+    streams: Mapping[str, Sequence[Row]],
+    on: Sequence[tuple[tuple[str, str], tuple[str, str]]],
+    numbers: Mapping[str, int],
+    new: str,
+) -> bool:
+    """Whether the equalities hold that speak of a new row and of others that are there."""
+    for (one, x), (other, y) in on:
+        if new in (one, other) and one in numbers and other in numbers:
+            a, b = streams[one][numbers[one]], streams[other][numbers[other]]
+            if not _same_key(a, b, [(x, y)]):
+                return False
+    return True
+
+
+def _all_in_windows(
+    numbers: Mapping[str, int],
+    names: Sequence[str],
+    streams: Mapping[str, Sequence[Row]],
+    orders: Mapping[str, list[_Place]],
+    time: Mapping[str, str],
+    window: Mapping[str, Any],
+) -> bool:
+    places = [_Place(streams[n][numbers[n]][time[n]], i, numbers[n]) for i, n in enumerate(names)]
+    last = max(places)
+    return all(
+        place == last or _is_remembered(place, last, orders[name], window[name])
+        for name, place in zip(names, places, strict=True)
+    )
+
+
+def _is_remembered(place: _Place, last: _Place, own: list[_Place], size: Any) -> bool:
+    """Whether a tuple is in the window of its stream when a later one comes."""
     if size is None:
-        return bool(first.time == second.time)
+        return bool(place.time == last.time)
     if isinstance(size, Rows):
-        own = orders[first.side]
-        return bisect_left(own, second) - bisect_left(own, first) <= size.n
-    return bool(second.time - first.time <= size)
+        return bisect_left(own, last) - bisect_left(own, place) <= size.n
+    return bool(last.time - place.time <= size)
 
 
 def _same_key(a: Row, b: Row, on: On) -> bool:

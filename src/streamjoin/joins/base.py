@@ -26,7 +26,7 @@ class OutputColumn:
     how many pairs this one stands for.
     """
 
-    side: Side
+    side: int
     position: int
     name: str
     type: pa.DataType
@@ -59,6 +59,8 @@ class Arrival:
         Rows that the side brings to all shards; None if this is the only one.
     share
         Which part of the rows that came these are, where some were turned away before.
+    newest
+        The newest time that a join before has seen, where these are its results; None for `latest`.
     """
 
     batch: Batch
@@ -68,6 +70,7 @@ class Arrival:
     order: Order | None = None
     total: int | None = None
     share: float = 1.0
+    newest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -144,19 +147,19 @@ BlobKey = tuple[int, int, int]
 class WindowStore(Protocol):
     """Keeps the bytes of basic windows under their directory entries, and small blobs by name."""
 
-    def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
+    def put(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
 
-    def get(self, side: Side, window: BasicWindow) -> pa.Buffer:
+    def get(self, side: int, window: BasicWindow) -> pa.Buffer:
         """Bytes of a basic window that was put."""
 
-    def remove(self, side: Side, window: BasicWindow) -> None:
+    def remove(self, side: int, window: BasicWindow) -> None:
         """Forget a basic window."""
 
-    def put_index(self, side: Side, window: BasicWindow, index: HashIndex) -> None:
+    def put_index(self, side: int, window: BasicWindow, index: HashIndex) -> None:
         """Keep the index of a basic window, as long as that is easy: it can be made again."""
 
-    def get_index(self, side: Side, window: BasicWindow) -> HashIndex | None:
+    def get_index(self, side: int, window: BasicWindow) -> HashIndex | None:
         """The index of a basic window if it was kept."""
 
     def put_blob(self, key: BlobKey, blob: bytes) -> None:
@@ -185,24 +188,24 @@ class MemoryStore:
         self._blobs: dict[BlobKey, bytes] = {}
         self._indexes: dict[BlobKey, HashIndex] = {}
 
-    def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
+    def put(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
         self._windows[side, window.slice, window.sequence] = blob
 
-    def get(self, side: Side, window: BasicWindow) -> pa.Buffer:
+    def get(self, side: int, window: BasicWindow) -> pa.Buffer:
         """Bytes of a basic window that was put."""
         return self._windows[side, window.slice, window.sequence]
 
-    def remove(self, side: Side, window: BasicWindow) -> None:
+    def remove(self, side: int, window: BasicWindow) -> None:
         """Forget a basic window."""
         del self._windows[side, window.slice, window.sequence]
         self._indexes.pop((side, window.slice, window.sequence), None)
 
-    def put_index(self, side: Side, window: BasicWindow, index: HashIndex) -> None:
+    def put_index(self, side: int, window: BasicWindow, index: HashIndex) -> None:
         """Keep the index of a basic window."""
         self._indexes[side, window.slice, window.sequence] = index
 
-    def get_index(self, side: Side, window: BasicWindow) -> HashIndex | None:
+    def get_index(self, side: int, window: BasicWindow) -> HashIndex | None:
         """The index of a basic window if it was kept."""
         return self._indexes.get((side, window.slice, window.sequence))
 

@@ -43,14 +43,22 @@ def refuse_duplicates(schema: pa.Schema, side: Side) -> None:
         raise DataError(msg)
 
 
-def position_of(schema: pa.Schema, name: str, side: Side, argument: str) -> int:
-    """Position of a column, or an error that names the argument; upper and lower case are one."""
+def position_of_name(schema: pa.Schema, name: object) -> int | None:
+    """Position of a column, or None; upper and lower case are one."""
+    if not isinstance(name, str):
+        return None
     found = schema.get_field_index(name)
     if found >= 0:
         return int(found)
     alike = [n for n in schema.names if n.lower() == name.lower()]
-    if alike:
-        return int(schema.get_field_index(alike[0]))
+    return int(schema.get_field_index(alike[0])) if alike else None
+
+
+def position_of(schema: pa.Schema, name: str, side: Side, argument: str) -> int:
+    """Position of a column, or an error that names the argument; upper and lower case are one."""
+    found = position_of_name(schema, name)
+    if found is not None:
+        return found
     close = get_close_matches(name, schema.names, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     msg = (

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side, Times
+from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
 from streamjoin.core.window import slice_length
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
 from streamjoin.joins.matching import Part, bounds, over_rows
@@ -23,6 +23,7 @@ from streamjoin.shedding.memory_limit import MemoryLimit
 from streamjoin.shedding.recall import N_GROUPS, Shares
 from streamjoin.shedding.regulation import Came, Shedding, SheddingPlan, SheddingState
 from streamjoin.shedding.selection import choose, groups, random_number
+from streamjoin.shedding.stream_clock import span_seconds
 
 SAMPLE_PART: Final = 16
 """One part in so many of the memory is for the samples that tell what was missed."""
@@ -204,7 +205,7 @@ class Limits:
         total = [_total(arrivals[side], all_rows[side]) for side in SIDES]
         # By the slower of the sides that bring rows, as the watermark.
         newest = min((a.latest for a in arrivals if a.latest is not None), default=None)
-        span = max(_span(arrival.batch.times) for arrival in arrivals)
+        span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
         return Came(
             own=(len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)),
             total=(total[0], total[1]),
@@ -297,15 +298,6 @@ def _total(arrival: Arrival, all_rows: int) -> float:
     if arrival.total is None:
         return own
     return arrival.total * own / all_rows if all_rows else arrival.total
-
-
-def _span(times: Times) -> float:
-    """Seconds that most rows of a batch span: a few times that are far off do not count."""
-    if not len(times):
-        return 0.0
-    quarter = len(times) // 4
-    middle, whole = times[-1 - quarter] - times[quarter], times[-1] - times[0]
-    return int(min(2 * middle, whole)) / 1e6
 
 
 def _whole(missed: float) -> int:

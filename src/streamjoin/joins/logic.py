@@ -13,17 +13,16 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
 from streamjoin.joins.asof import nearest
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
+from streamjoin.joins.late_rows import split_late
 from streamjoin.joins.limits import Limits
 from streamjoin.joins.matching import Moved, Part, piece_rows
 from streamjoin.joins.methods import Direction
@@ -34,22 +33,6 @@ from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.gate import Gate
-
-
-@dataclass(frozen=True)
-class LateRows:
-    """Rows of one side that came after the watermark, and how far behind it they were."""
-
-    rows: pa.RecordBatch
-    late_by: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.late_by)
-
-    def and_also(self, more: "LateRows") -> "LateRows":
-        """These rows and others of the same side."""
-        rows = pa.concat_batches([self.rows, more.rows])
-        return LateRows(rows, np.concatenate([self.late_by, more.late_by]))
 
 
 class WindowJoinLogic:
@@ -184,7 +167,7 @@ class WindowJoinLogic:
         watermark, strict = self.state.watermark, self.state.strict_watermark
         late, on_time = [], []
         for side in SIDES:
-            rows, rest = _late_rows(arrivals[side], watermark)
+            rows, rest = split_late(arrivals[side], watermark)
             late.append(rows)
             on_time.append(rest)
         self.late = late[LEFT], late[RIGHT]
@@ -283,21 +266,3 @@ class WindowJoinLogic:
         latest = int(rows.times[-1]) + self.join.left.window_us
         stored = [part.batch for part in remembered.parts(RIGHT, earliest, latest)]
         return nearest(self.join, rows, [*stored, arrived.batch])
-
-
-def _late_rows(arrival: Arrival, watermark: int | None) -> tuple[LateRows, Arrival]:
-    if watermark is None:
-        nothing = arrival.batch.rows.slice(0, 0)
-        return LateRows(nothing, np.empty(0, np.int64)), arrival
-    batch = arrival.batch
-    start = int(np.searchsorted(batch.times, watermark, side="left"))
-    rows, times = [batch.rows.slice(0, start)], [batch.times[:start]]
-    loose = arrival.loose
-    if loose is not None and loose.num_rows:
-        at = np.asarray(loose.column(batch.stream.time).view(pa.int64()).fill_null(watermark))
-        rows.append(loose.filter(pa.array(at < watermark)))
-        times.append(at[at < watermark])
-        loose = loose.filter(pa.array(at >= watermark))
-    late = LateRows(pa.concat_batches(rows), watermark - np.concatenate(times))
-    on_time = replace(arrival, batch=batch.slice(start, len(batch)), loose=loose)
-    return late, on_time

@@ -6,18 +6,28 @@ rank among all tuples of its stream in all shards. For that every shard is told 
 whole stream, not only those of its own rows.
 """
 
+from typing import Literal, Protocol
+
 import numpy as np
 import pyarrow as pa
 
-from streamjoin._typing import LEFT, SIDES, Side, Times
+from streamjoin._typing import RIGHT, SIDES, Times
 from streamjoin.core.batch import Batch
 from streamjoin.core.order import Order, total_order
+from streamjoin.core.stream import Stream
 from streamjoin.joins.base import Arrival, WindowStore
 from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 
 HELD_ROWS, HELD_ORDER = 4, 6
 """First numbers of the blobs' keys; the side is added."""
+
+
+class Released(Protocol):
+    """The part of a directory that says what was released and what is held, by input."""
+
+    released: list[int]
+    held: list[int]
 
 
 def release(
@@ -31,40 +41,74 @@ def release(
 
     `since` is the watermark of the batch before: what is older was late and has no rank.
     """
-    queues = [_Queue(join, state, store, side, arrivals[side], since) for side in SIDES]
+    queues = [
+        Queue(
+            join.streams[side], (state, side), store, (HELD_ROWS + side, HELD_ORDER + side),
+            arrivals[side], since,
+        )
+        for side in SIDES
+    ]  # fmt: skip
     before = list(state.released)
     batches = [queue.release(state.watermark) for queue in queues]
     places: list[Times | None] = [None, None]
     for side in SIDES:
         other = queues[1 - side]
         if other.order is not None:
-            # Left tuples come before right ones of the same time.
-            ties = "left" if side == LEFT else "right"
-            times = batches[side].times
-            found = np.searchsorted(other.released_times, times, side=ties)  # type: ignore[call-overload]
-            places[side] = before[1 - side] + found.astype(np.int64)
-    return Part(batches[0], places=places[0]), Part(batches[1], places=places[1])
+            places[side] = before[1 - side] + other.places(batches[side].times, ties=side == RIGHT)
+    parts = [
+        Part(_ranked(batches[side], queues[side].ranks), places=places[side]) for side in SIDES
+    ]
+    return parts[0], parts[1]
 
 
-class _Queue:
-    """Rows of one side that wait for their place."""
+def _ranked(batch: Batch, ranks: Times | None) -> Batch:
+    """Rows with their ranks, as they are kept."""
+    if ranks is None:
+        return batch
+    columns = [*batch.rows.columns, pa.array(ranks, pa.int64())]
+    return Batch(pa.RecordBatch.from_arrays(columns, schema=batch.stream.kept), batch.stream)
+
+
+class Queue:
+    """Rows of one input that wait for their place.
+
+    Parameters
+    ----------
+    stream
+        The input.
+    state
+        The directory, and the input's number in it.
+    store, keys
+        Where rows and order are held, and the first number of their keys.
+    arrival
+        What the batch brings.
+    since
+        The watermark of the batch before.
+
+    Attributes
+    ----------
+    ranks
+        Of the rows that were released last, where the window counts tuples.
+    """
 
     def __init__(
         self,
-        join: WindowJoin,
-        state: WindowJoinState,
+        stream: Stream,
+        state: tuple[Released, int],
         store: WindowStore,
-        side: Side,
+        keys: tuple[int, int],
         arrival: Arrival,
         since: int | None,
     ) -> None:
-        self._state, self._store, self._side = state, store, side
-        self._stream = join.streams[side]
-        self._since = since
+        self._stream, self._store, self._since = stream, store, since
+        self._state, self._number = state
+        self._rows_key, self._order_key = (keys[0], 0, 0), (keys[1], 0, 0)
         self._rows = self._with_held(arrival.batch)
         self.order = self._ordered(arrival.order)
+        self.ranks: Times | None = None
 
     def release(self, limit: int | None) -> Batch:
+        """The rows before a watermark, in the total order."""
         n = 0 if limit is None else int(np.searchsorted(self._rows.times, limit, side="left"))
         out, held = self._rows.slice(0, n), self._rows.slice(n, len(self._rows))
         self._keep(held)
@@ -72,34 +116,36 @@ class _Queue:
             return out
         times, mine = self.order
         m = 0 if limit is None else int(np.searchsorted(times, limit, side="left"))
-        self.released_times = times[:m]
+        self._released_times = times[:m]
         self._keep_order(Order(times[m:], mine[m:]))
-        ranks = self._state.released[self._side] + np.flatnonzero(mine[:m])
-        self._state.released[self._side] += m
-        columns = [*out.rows.columns, pa.array(ranks, pa.int64())]
-        rows = pa.RecordBatch.from_arrays(columns, schema=self._stream.kept)
-        return Batch(rows, self._stream)
+        self.ranks = self._state.released[self._number] + np.flatnonzero(mine[:m])
+        self._state.released[self._number] += m
+        return out
+
+    def places(self, times: Times, *, ties: bool) -> Times:
+        """How many of the tuples released last come before each time; with `ties`, equal ones."""
+        side: Literal["left", "right"] = "right" if ties else "left"
+        return np.searchsorted(self._released_times, times, side=side).astype(np.int64)
 
     def _with_held(self, new: Batch) -> Batch:
-        blob = self._store.get_blob((HELD_ROWS + self._side, 0, 0))
+        blob = self._store.get_blob(self._rows_key)
         if blob is None:
             return new
         held = pa.ipc.read_record_batch(pa.py_buffer(blob), self._stream.stored)
         return Batch.gather([held, new.rows], self._stream)
 
     def _keep(self, held: Batch) -> None:
-        self._state.held[self._side] = len(held)
-        key = (HELD_ROWS + self._side, 0, 0)
+        self._state.held[self._number] = len(held)
         if len(held):
-            self._store.put_blob(key, held.rows.serialize().to_pybytes())
+            self._store.put_blob(self._rows_key, held.rows.serialize().to_pybytes())
         else:
-            self._store.remove_blob(key)
+            self._store.remove_blob(self._rows_key)
 
     def _ordered(self, new: Order | None) -> Order | None:
         if self._stream.window_rows is None:
             return None
         parts = [] if new is None else [self._on_time(new)]
-        blob = self._store.get_blob((HELD_ORDER + self._side, 0, 0))
+        blob = self._store.get_blob(self._order_key)
         if blob is not None:
             parts.insert(0, Order.from_bytes(blob))
         times, mine = Order.joined(parts)
@@ -113,8 +159,7 @@ class _Queue:
         return Order(new.times[kept], new.mine[kept])
 
     def _keep_order(self, held: Order) -> None:
-        key = (HELD_ORDER + self._side, 0, 0)
         if len(held.times):
-            self._store.put_blob(key, held.to_bytes())
+            self._store.put_blob(self._order_key, held.to_bytes())
         else:
-            self._store.remove_blob(key)
+            self._store.remove_blob(self._order_key)

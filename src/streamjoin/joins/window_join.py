@@ -9,13 +9,14 @@ tuple that is earlier in the total order must be among the last n of its stream 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.predicate import Band, Expression, SetCondition
 from streamjoin.core.stream import Stream
 from streamjoin.core.window import BasicWindow
 from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
 from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.progress import Progress
 from streamjoin.planning.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.regulation import Shedding, SheddingState
 
@@ -140,7 +141,7 @@ def _two_nones() -> list[int | None]:
 
 
 @dataclass
-class WindowJoinState:
+class WindowJoinState(Progress):
     """The directory: everything remembered but the rows themselves.
 
     Parameters
@@ -172,12 +173,9 @@ class WindowJoinState:
     """
 
     sequence: int = 0
-    watermark: int | None = None
-    strict_watermark: int | None = None
     latest: list[int | None] = field(default_factory=_two_nones)
     released: list[int] = field(default_factory=lambda: [0, 0])
     held: list[int] = field(default_factory=lambda: [0, 0])
-    clock: int | None = None
     seen: list[int | None] = field(default_factory=_two_nones)
     windows: tuple[list[BasicWindow], list[BasicWindow]] = field(default_factory=lambda: ([], []))
     methods: list[Method | None] = field(default_factory=lambda: [None, None])
@@ -223,51 +221,6 @@ class WindowJoinState:
             sampled=[0, 0],
             windows=windows,
         )
-
-    def advance(
-        self, latest: tuple[int | None, int | None], lateness_us: int, idle_us: int | None
-    ) -> None:
-        """Move the watermark: the smaller of the sides' largest times, less the lateness.
-
-        A side that is idle does not hold it. That is judged by the clock of the batch before: a
-        batch that is run again must decide the same.
-        """
-        idle = [latest[side] is None and self._is_idle(side, idle_us) for side in SIDES]
-        for side in SIDES:
-            known = [t for t in (self.latest[side], latest[side]) if t is not None]
-            self.latest[side] = max(known, default=None)
-        strict = list(self.latest)
-        self.strict_watermark = _reached(self.strict_watermark, strict, lateness_us)
-        awake = [self.latest[side] for side in SIDES if not idle[side]]
-        if not awake:  # nobody holds it: the side that came further leads
-            awake = [max((t for t in strict if t is not None), default=None)]
-        self.watermark = _reached(self.watermark, awake, lateness_us)
-
-    def see(self, latest: tuple[int | None, int | None], now_us: int | None) -> None:
-        """Remember the clock for the next batch."""
-        if now_us is None:
-            return
-        self.clock = now_us if self.clock is None else max(self.clock, now_us)
-        for side in SIDES:
-            if latest[side] is not None or self.seen[side] is None:
-                self.seen[side] = self.clock
-
-    def _is_idle(self, side: Side, idle_us: int | None) -> bool:
-        seen = self.seen[side]
-        return (
-            idle_us is not None
-            and seen is not None
-            and self.clock is not None
-            and self.clock - seen > idle_us
-        )
-
-
-def _reached(before: int | None, times: list[int | None], lateness_us: int) -> int | None:
-    known = [t for t in times if t is not None]
-    if not times or len(known) < len(times):
-        return before
-    reached = min(known) - lateness_us
-    return reached if before is None else max(before, reached)
 
 
 def refuse_other(stored: dict[str, str], wanted: dict[str, str]) -> None:

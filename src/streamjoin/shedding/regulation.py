@@ -17,15 +17,13 @@ from streamjoin.planning.split import Allocation, Demand, Limits, Pair, output, 
 from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.recall import RecallEstimate
 from streamjoin.shedding.selective import BATCH_CREDIT, SelectiveState
+from streamjoin.shedding.stream_clock import StreamClock
 
 FIRST_COST_US: Final = 2.0
 """CPU time of a tuple until one has been measured."""
 CLEARLY: Final = 1.1
 """A division is changed for so many times the results, and for more than chance explains."""
 STEADY: Final = ("best", "slower")
-MOST_PACES: Final = 4.0
-"""A batch counts for at most so many times the stream time of those before, unless its rows span
-more: a gap, or a row whose time is far ahead, must not pay for a flood."""
 BORROWED: Final = 0.02
 """Part of the last allowance that a batch without any may borrow: where nothing is let in, nobody
 knows what is missed."""
@@ -129,14 +127,11 @@ class Came:
 
 
 @dataclass
-class SheddingState:
+class SheddingState(StreamClock):
     """What one shard knows of its streams; part of the directory.
 
     Parameters
     ----------
-    clock, pace
-        Event time that has been reached, and seconds of it that a batch brings, as an average that
-        forgets.
     rates
         Of the two streams.
     part
@@ -160,8 +155,6 @@ class SheddingState:
         What map tasks let in of the rows.
     """
 
-    clock: int | None = None
-    pace: float = 0.0
     rates: Rates = field(default_factory=Rates)
     part: float | None = None
     allowance: float = 0.0
@@ -191,34 +184,6 @@ class SheddingState:
         if "gate" in values:
             parts["gate"] = Gate(**values["gate"])
         return cls(**{**values, **parts})
-
-    def elapsed(self, newest: int | None, span: float, slack_us: int) -> float:
-        """Seconds of event time since the batch before.
-
-        Parameters
-        ----------
-        newest
-            Time that the batch has reached.
-        span
-            Seconds that most of its rows span; all that counts if it is the first.
-        slack_us
-            How far behind rows may be.
-        """
-        if newest is None:
-            return 0.0
-        if self.clock is None:
-            self.clock, self.pace = newest, span
-            return span
-        ahead, most = (newest - self.clock) / 1e6, max(span, MOST_PACES * self.pace)
-        if ahead < -slack_us / 1e6 - most:
-            self.clock = newest  # a batch before had a time that was far ahead
-            return self.pace
-        self.clock = max(self.clock, newest)
-        if ahead <= 0:
-            return 0.0
-        seconds = min(ahead, most) if most else ahead
-        self.pace += WEIGHT * (seconds - self.pace)
-        return seconds
 
     def plan(self, shedding: Shedding, came: Came) -> SheddingPlan:
         """Decide on a batch, from what was known before and what it brings."""

@@ -15,7 +15,7 @@ from streamjoin._typing import SIDES, Side
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
 from streamjoin.joins.columns import SIDE_NAMES
-from streamjoin.joins.logic import LateRows
+from streamjoin.joins.late_rows import LateRows
 from streamjoin.spark.folders import reachable, system_of, write_whole
 from streamjoin.spark.worker import Run
 

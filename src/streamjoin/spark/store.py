@@ -18,7 +18,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from streamjoin._typing import SIDES, Side
 from streamjoin.core.index import HashIndex
 from streamjoin.core.window import BasicWindow, check
 from streamjoin.errors import StateError
@@ -68,12 +67,12 @@ class SparkStore:
         self._folder = folder
         self._first = first
 
-    def put(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
+    def put(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
         self._state.updateValue(self._key(side, window), (blob.to_pybytes(),))
         self._keep_copy(side, window, blob)
 
-    def get(self, side: Side, window: BasicWindow) -> pa.Buffer:
+    def get(self, side: int, window: BasicWindow) -> pa.Buffer:
         """Bytes of a basic window: from the copy if there is one, else from state."""
         if self._folder is not None:
             with contextlib.suppress(OSError):
@@ -92,7 +91,7 @@ class SparkStore:
         self._keep_copy(side, window, blob)
         return blob
 
-    def remove(self, side: Side, window: BasicWindow) -> None:
+    def remove(self, side: int, window: BasicWindow) -> None:
         """Forget a basic window."""
         self._state.removeKey(self._key(side, window))
         if self._folder is not None:
@@ -100,12 +99,12 @@ class SparkStore:
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
 
-    def put_index(self, side: Side, window: BasicWindow, index: HashIndex) -> None:
+    def put_index(self, side: int, window: BasicWindow, index: HashIndex) -> None:
         """Keep an index beside the copy of its rows; it is not part of the state."""
         if self._folder is not None:
             _write(self._index_path(side, window), index.to_bytes())
 
-    def get_index(self, side: Side, window: BasicWindow) -> HashIndex | None:
+    def get_index(self, side: int, window: BasicWindow) -> HashIndex | None:
         """The index of a basic window if one was kept on this machine."""
         if self._folder is None:
             return None
@@ -148,7 +147,7 @@ class SparkStore:
 
     def copies(self, windows: Sequence[Sequence[BasicWindow]]) -> set[str]:
         """Names of the copies of basic windows."""
-        return {self._name(side, window) for side in SIDES for window in windows[side]}
+        return {self._name(side, window) for side, of in enumerate(windows) for window in of}
 
     def drop_other_copies(self, known: set[str]) -> None:
         """Remove copies that the directory does not name, as a shard that moved leaves them."""
@@ -159,21 +158,21 @@ class SparkStore:
                 if path.name.removesuffix(_INDEX) not in known:
                     path.unlink(missing_ok=True)
 
-    def _key(self, side: Side, window: BasicWindow) -> BlobKey:
+    def _key(self, side: int, window: BasicWindow) -> BlobKey:
         return self._first + side, window.slice, window.sequence
 
-    def _name(self, side: Side, window: BasicWindow) -> str:
+    def _name(self, side: int, window: BasicWindow) -> str:
         return ".".join(map(str, self._key(side, window))) + f".{window.checksum:08x}"
 
-    def _path(self, side: Side, window: BasicWindow) -> Path:
+    def _path(self, side: int, window: BasicWindow) -> Path:
         assert self._folder is not None
         return self._folder / self._name(side, window)
 
-    def _index_path(self, side: Side, window: BasicWindow) -> Path:
+    def _index_path(self, side: int, window: BasicWindow) -> Path:
         path = self._path(side, window)
         return path.with_name(path.name + _INDEX)
 
-    def _keep_copy(self, side: Side, window: BasicWindow, blob: pa.Buffer) -> None:
+    def _keep_copy(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         if self._folder is not None:
             _write(self._path(side, window), blob)
 

@@ -1,0 +1,390 @@
+"""The user's arguments, checked against the streams' schemas and turned into settings."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from streamjoin.budget import Budget
+from streamjoin.core.stream import Stream
+from streamjoin.durations import Duration, format_duration, parse_duration
+from streamjoin.errors import ConfigError, DataError
+from streamjoin.joins.columns import kind_name, nullable
+from streamjoin.joins.multi.keys import Keys, OnMany, Schemas, parse_on
+from streamjoin.joins.multi.operators import Operator, operators_of
+from streamjoin.joins.multi.output import (
+    BEGINS,
+    ENDS,
+    NEWEST,
+    REACHED,
+    StreamColumn,
+    final_columns,
+    partial_columns,
+    prefixed,
+)
+from streamjoin.joins.multi.settings import Freshness, Input, MultiJoin
+from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
+from streamjoin.planning.join_order import choose_tree
+from streamjoin.planning.planners import PLANNERS
+from streamjoin.planning.tree import Tree
+from streamjoin.shedding.allowances import PlanLimits
+from streamjoin.windows import Rows
+
+Window = Duration | Rows | None
+MOST_STREAMS: Final = 64
+
+
+class Age(NamedTuple):
+    """How old a tuple may be: microseconds, or tuples of its stream that came after it."""
+
+    length: int
+    counted: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator of a plan.
+
+    Parameters
+    ----------
+    join
+        Settings.
+    sources
+        What its inputs are: a stream by name, or the result of an earlier step by number.
+    nodes
+        Nodes of the whole plan by the numbers that they have here.
+    """
+
+    join: MultiJoin
+    sources: tuple[str | int, ...]
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ResolvedPlan:
+    """A join of many streams as it will run.
+
+    Parameters
+    ----------
+    tree
+        The whole plan.
+    keys
+        What must be equal.
+    steps
+        Its operators, in order.
+    chosen
+        Whether the plan was chosen here.
+    """
+
+    tree: Tree
+    keys: Keys
+    steps: tuple[Step, ...]
+    chosen: bool
+
+
+def resolve_plan(
+    schemas: Schemas,
+    *,
+    on: OnMany,
+    time: str | Mapping[str, str],
+    window: Window | Mapping[str, Window],
+    plan: str | None = None,
+    freshness: Window | Mapping[str, Window] = None,
+    states: Mapping[str, Rows] | None = None,
+    lateness: Duration = "0 seconds",
+    idle_timeout: Duration | None = None,
+    budget: Budget | None = None,
+    planner: str = "jaqpot",
+) -> ResolvedPlan:
+    """Settings of a join of many streams, or an error that names the argument.
+
+    Examples
+    --------
+    >>> schema = pa.schema({"k": pa.int64(), "t": pa.timestamp("us")})
+    >>> found = resolve_plan(dict.fromkeys("abc", schema), on="k", time="t", window="10 s")
+    >>> [column.name for column in found.steps[-1].join.output]
+    ['k', 'a_t', 'b_t', 'c_t']
+    """
+    check_streams(schemas)
+    if len(schemas) > MOST_STREAMS:
+        msg = f"streams: got {len(schemas)}; allowed: at most {MOST_STREAMS}"
+        raise ConfigError(msg)
+    schemas = {name: nullable(schema) for name, schema in schemas.items()}
+    names = list(schemas)
+    keys = parse_on(on, schemas)
+    tree = _tree(plan, names, keys)
+    late_us = _length(lateness, "lateness")
+    windows = _windows(window, names)
+    streams = {
+        name: Stream(schemas[name], (), _time(schemas, time, name), us, late_us, rows)
+        for name, (us, rows) in windows.items()
+    }
+    _same_times(streams)
+    ages = _ages(freshness, windows)
+    limits = None if budget is None else _limits(budget, planner)
+    if budget is None and planner != "jaqpot":
+        msg = f"planner: got {planner!r} without a budget; allowed: only with one"
+        raise ConfigError(msg)
+    operators = operators_of(tree, keys)
+    _refuse_in_chains(operators, windows, states)
+    idle_us = None if idle_timeout is None else _positive(idle_timeout, "idle_timeout")
+    made = _Making(tree, keys, streams, ages, idle_us, limits)
+    steps = [made.step(number, operators) for number in range(len(operators))]
+    steps[-1] = replace(steps[-1], join=_with_states(steps[-1].join, states, plan))
+    if plan is None and len(operators) == 1 and len(names) > 2:
+        steps[-1] = replace(steps[-1], join=replace(steps[-1].join, adaptive=True))
+    return ResolvedPlan(tree, keys, tuple(steps), plan is None)
+
+
+class _Making:
+    """Makes the settings of one operator after the other."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        keys: Keys,
+        streams: dict[str, Stream],
+        ages: dict[str, Age],
+        idle_us: int | None,
+        limits: PlanLimits | None,
+    ) -> None:
+        self._tree, self._keys, self._streams, self._ages = tree, keys, streams, ages
+        self._idle_us, self._limits = idle_us, limits
+        self._done: dict[int, int] = {}  # joins that operators before do, by node
+
+    def step(self, number: int, operators: list[Operator]) -> Step:
+        operator, last = operators[number], number == len(operators) - 1
+        inputs = tuple(self._input(node, operator.classes) for node in operator.inputs)
+        places = {
+            column: (i, position)
+            for i, node in enumerate(operator.inputs)
+            for position, column in enumerate(self._columns(node))
+        }
+        if last:
+            output = final_columns(list(self._streams), inputs, places, self._keys)
+        else:
+            output = partial_columns(self._columns(operator.nodes[-1]), inputs, places)
+        limits = self._limits
+        if limits is not None and last:
+            limits = replace(limits, freshness=self._seconds())
+        join = MultiJoin(
+            inputs,
+            Tree(tuple(one.name for one in inputs), operator.tree.joins),
+            output,
+            freshness=self._freshness(places) if last else (),
+            idle_us=self._idle_us,
+            limits=limits,
+        )
+        sources = tuple(
+            self._tree.names[node] if node < self._tree.n_streams else self._done[node]
+            for node in operator.inputs
+        )
+        self._done[operator.nodes[-1]] = number
+        return Step(join, sources, operator.nodes)
+
+    def _columns(self, node: int) -> list[StreamColumn]:
+        """The columns of a node's tuples: (stream, column)."""
+        names = [self._tree.names[i] for i in self._tree.streams(node)]
+        return [(name, column) for name in names for column in self._streams[name].schema.names]
+
+    def _input(self, node: int, classes: tuple[int, ...]) -> Input:
+        names = [self._tree.names[i] for i in self._tree.streams(node)]
+        columns = self._columns(node)
+        key = []
+        for one in (self._keys.classes[i] for i in classes):
+            stream = next(name for name in names if name in one.columns)
+            key.append(columns.index((stream, one.columns[stream])))
+        if node < self._tree.n_streams:
+            return Input(names[0], replace(self._streams[names[0]], key=tuple(key)))
+        streams = [self._streams[name] for name in names]
+        fields = [
+            pa.field(prefixed(name, column), self._streams[name].schema.field(column).type)
+            for name, column in columns
+        ]
+        n = len(fields)
+        fields += [pa.field(name, pa.int64()) for name in (BEGINS, ENDS, REACHED, NEWEST)]
+        longest = max(one.window_us for one in streams)
+        partial = Stream(pa.schema(fields), tuple(key), n, longest)
+        return Input("_".join(names), partial, end=n + 1, reached=n + 2, newest=n + 3)
+
+    def _freshness(self, places: Mapping[StreamColumn, tuple[int, int]]) -> tuple[Freshness, ...]:
+        found = []
+        for name, age in self._ages.items():
+            stream = self._streams[name]
+            number, position = places[name, stream.schema.names[stream.time]]
+            found.append(Freshness(number, position, age.length, name, age.counted))
+        return tuple(found)
+
+    def _seconds(self) -> tuple[float, ...]:
+        """Ages of all streams of the plan that are times; infinity where there is none."""
+        given = {name: age.length / 1e6 for name, age in self._ages.items() if not age.counted}
+        return tuple(given.get(name, math.inf) for name in self._tree.names)
+
+
+def _tree(plan: str | None, names: list[str], keys: Keys) -> Tree:
+    if plan is not None:
+        if not isinstance(plan, str):
+            msg = f'plan: got {plan!r}; allowed: text such as "((a b) c) d", or None'
+            raise ConfigError(msg)
+        return Tree.parse(plan, names)
+
+    def connected(left: frozenset[int], right: frozenset[int]) -> bool:
+        return bool(keys.between([names[i] for i in left], [names[i] for i in right]))
+
+    # Nothing is known of the streams yet: all sets of as many are alike.
+    tree = choose_tree(names, [1.0] * len(names), lambda s: float(len(s)), connected=connected)
+    return tree.numbered(names)
+
+
+def _time(schemas: Schemas, time: str | Mapping[str, str], name: str) -> int:
+    column = column_of(schemas[name], for_each(time, list(schemas), "time")[name], name, "time")
+    position = int(schemas[name].names.index(column))
+    kind = schemas[name].types[position]
+    if not pa.types.is_timestamp(kind):
+        msg = (
+            f"time: {name}.{column} has type {kind_name(kind)}; allowed: timestamp or timestamp_ntz"
+        )
+        raise DataError(msg)
+    return position
+
+
+def _same_times(streams: Mapping[str, Stream]) -> None:
+    kinds = {name: kind_name(s.schema.types[s.time]) for name, s in streams.items()}
+    first = next(iter(kinds))
+    for name, kind in kinds.items():
+        if kind != kinds[first]:
+            msg = (
+                f"time: got {kinds[first]} for {first!r} and {kind} for {name!r}; allowed: the "
+                "same type for all streams (cast one of them)"
+            )
+            raise DataError(msg)
+
+
+def _windows(window: Any, names: list[str]) -> dict[str, tuple[int, int | None]]:
+    """(microseconds, rows) of each stream."""
+    found: dict[str, tuple[int, int | None]] = {}
+    for name, value in for_each(window, names, "window").items():
+        if isinstance(value, Rows):
+            found[name] = 0, value.n
+        else:
+            found[name] = (0 if value is None else _length(value, "window")), None
+    if all(one == (0, None) for one in found.values()):
+        msg = f"window: got {window!r}; allowed: a positive duration for at least one stream"
+        raise ConfigError(msg)
+    return found
+
+
+def _ages(freshness: Any, windows: Mapping[str, tuple[int, int | None]]) -> dict[str, Age]:
+    """Freshness of the streams that have one; of the same kind as the window, and not shorter."""
+    names = list(windows)
+    if freshness is None:
+        return {}
+    given = (
+        for_some(freshness, names, "freshness")
+        if isinstance(freshness, Mapping)
+        else dict.fromkeys(names, freshness)
+    )
+    found = {}
+    for name, value in given.items():
+        us, rows = windows[name]
+        if isinstance(value, Rows) != (rows is not None):
+            kind = "a duration" if rows is None else "rows(n)"
+            msg = f"freshness: got {value!r} for {name!r}; allowed: {kind}, as its window is"
+            raise ConfigError(msg)
+        counted = isinstance(value, Rows)
+        length = value.n if isinstance(value, Rows) else _length(value, "freshness")
+        least = us if rows is None else rows
+        if length < least:
+            said = f"rows({least})" if counted else format_duration(least)
+            got = f"rows({length})" if counted else format_duration(length)
+            msg = (
+                f"freshness: got {got} for {name!r}, shorter than its window; allowed: at least "
+                f"{said}"
+            )
+            raise ConfigError(msg)
+        found[name] = Age(length, counted)
+    return found
+
+
+def _limits(budget: object, planner: str) -> PlanLimits:
+    if not isinstance(budget, Budget):
+        msg = f"budget: got {budget!r}; allowed: a Budget such as Budget(cpu=0.5)"
+        raise ConfigError(msg)
+    if budget.memory is not None:
+        msg = f"budget: got memory={budget.memory!r}; allowed with many streams: cpu or rate"
+        raise ConfigError(msg)
+    if planner not in PLANNERS:
+        msg = f"planner: got {planner!r}; allowed: {', '.join(PLANNERS)}"
+        raise ConfigError(msg)
+    share = budget.cpu_share
+    return PlanLimits(
+        planner,
+        rate=budget.rate,
+        cpu_us_per_second=None if share is None else share * 1e6,
+        cpu_us_per_batch=budget.cpu_us_per_batch,
+    )
+
+
+def _with_states(join: MultiJoin, states: Mapping[str, Rows] | None, plan: str | None) -> MultiJoin:
+    if not states:
+        return join
+    tree = join.tree
+    if plan is None:
+        msg = "states: got some without a plan; allowed: only with one, as they belong to its joins"
+        raise ConfigError(msg)
+    known = {frozenset(tree.label(node).split(" ")): node for node in tree.susceptible}
+    limits: list[int | None] = [None] * tree.root
+    for label, rows in states.items():
+        node = known.get(frozenset(str(label).split()))
+        if node is None or not isinstance(rows, Rows):
+            msg = f"states: got {label!r}: {rows!r}; allowed: rows(n) for each of {_labels(tree)}"
+            raise ConfigError(msg)
+        limits[node] = rows.n
+    if any(limits[node] is None for node in tree.susceptible):
+        msg = f"states: got {', '.join(map(repr, states))}; allowed: each of {_labels(tree)}"
+        raise ConfigError(msg)
+    plan_limits = None if join.limits is None else replace(join.limits, limited=True)
+    return replace(join, states=tuple(limits), limits=plan_limits)
+
+
+def _labels(tree: Tree) -> str:
+    return (
+        ", ".join(repr(tree.label(node)) for node in tree.susceptible) or "no join (there is one)"
+    )
+
+
+def _refuse_in_chains(
+    operators: list[Operator],
+    windows: Mapping[str, tuple[int, int | None]],
+    states: Mapping[str, Rows] | None,
+) -> None:
+    if len(operators) == 1:
+        return
+    counted = next((name for name, (_, rows) in windows.items() if rows is not None), None)
+    if counted is not None:
+        msg = (
+            f"window: got rows(n) for {counted!r} with joins on different keys; allowed: durations,"
+            " or one key for all joins"
+        )
+        raise ConfigError(msg)
+    if states:
+        msg = "states: got some with joins on different keys; allowed: one key for all joins"
+        raise ConfigError(msg)
+
+
+def _length(value: Duration, argument: str) -> int:
+    length = parse_duration(value, argument)
+    if length < 0:
+        msg = f"{argument}: got {value!r}; allowed: zero or a positive duration"
+        raise ConfigError(msg)
+    return length
+
+
+def _positive(value: Duration, argument: str) -> int:
+    length = parse_duration(value, argument)
+    if length <= 0:
+        msg = f"{argument}: got {value!r}; allowed: a positive duration"
+        raise ConfigError(msg)
+    return length

@@ -1,0 +1,136 @@
+"""Half-way joins: tuples of a node probe the state of the node's sibling (JAQ-A6, JAQ-A11)."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin._typing import Positions
+from streamjoin.core.index import HashIndex
+from streamjoin.joins.matching import MAX_PAIRS
+from streamjoin.joins.multi.settings import FAR, MultiJoin
+from streamjoin.joins.multi.states import States
+from streamjoin.joins.multi.tuples import Tuples, combine, overlap
+
+FEW: Final = 8
+"""Where so many times the probing tuples are fewer than those of a piece, its index is kept."""
+_WHOLE: Final = (-(2**63), 2**63 - 1)
+Found = tuple[Positions, Positions]
+"""Positions of the probing tuples, and of those that they meet."""
+
+
+class HalfwayJoin:
+    """The tuples of a node that arrive in a batch, and those of them that probe.
+
+    Parameters
+    ----------
+    join, states
+        Settings, and what is remembered.
+    node
+        Whose tuples they are.
+    arrived
+        All of them.
+    chosen
+        Which of them probe; None for all.
+    share
+        Part of them that probe, by which their results count more.
+    """
+
+    def __init__(
+        self,
+        join: MultiJoin,
+        states: States,
+        node: int,
+        arrived: Tuples,
+        chosen: NDArray[np.bool_] | None = None,
+        share: float = 1.0,
+    ) -> None:
+        self._join, self._states, self.node = join, states, node
+        self.arrived = arrived
+        self.probing = arrived if chosen is None else _weighed(arrived.take(chosen), share)
+        self._partner = states.tree.sibling(node)
+        self._is_left = states.tree.children(states.tree.parents[node])[0] == node
+        spans = [join.span_us(states.tree, x) for x in (node, self._partner)]
+        self._spans = spans
+        rigid = all(x < states.tree.n_streams and join.inputs[x].end is None for x in self._pair)
+        self._needs_check = join.n_axes > 1 or not rigid
+
+    @property
+    def _pair(self) -> tuple[int, int]:
+        return self.node, self._partner
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all tuples that arrived probe."""
+        return len(self.probing) == len(self.arrived)
+
+    def with_stored(self) -> Iterator[Tuples]:
+        """What the probing tuples form with those that are stored of the partner."""
+        probing = self.probing
+        if not len(probing):
+            return
+        low, high = int(probing.starts[0].min()), int(probing.ends[0].max())
+        for piece, tuples in self._states.stored(self._partner, low, high):
+            if FEW * len(probing) < piece.rows:
+                index = self._states.index(self._partner, piece)
+                found = self._by_their_index(index, tuples)
+            else:
+                found = self._by_my_index(tuples)
+            yield from self._formed(tuples, found)
+
+    def with_new(self, other: "HalfwayJoin") -> Iterator[Tuples]:
+        """What probing tuples form with the new ones of the partner."""
+        if not (len(self.probing) and len(other.arrived)):
+            return
+        yield from self._formed(other.arrived, self._by_my_index(other.arrived))
+
+    def with_earlier(self, other: "HalfwayJoin") -> Iterator[Tuples]:
+        """What they form with those of the partner's new tuples that begin before them.
+
+        Of tuples that begin together the left one is the earlier.
+        """
+        if not (len(self.probing) and len(other.arrived)):
+            return
+        for mine, theirs in self._by_my_index(other.arrived):
+            starts = self.probing.starts[0][mine], other.arrived.starts[0][theirs]
+            later = starts[0] > starts[1] if self._is_left else starts[0] >= starts[1]
+            yield from self._formed(other.arrived, iter([(mine[later], theirs[later])]))
+
+    @cached_property
+    def _index(self) -> HashIndex:
+        return HashIndex.build(self.probing.keys, np.ascontiguousarray(self.probing.starts[0]))
+
+    def _by_my_index(self, tuples: Tuples) -> Iterator[Found]:
+        mine, theirs = self._spans
+        low, high = (-mine, theirs) if max(self._spans) < FAR else _WHOLE
+        return self._index.probe_chunks(tuples.keys, tuples.starts[0], low, high, MAX_PAIRS)
+
+    def _by_their_index(self, index: HashIndex, tuples: Tuples) -> Iterator[Found]:
+        mine, theirs = self._spans
+        low, high = (-theirs, mine) if max(self._spans) < FAR else _WHOLE
+        probing = self.probing
+        found = index.probe_chunks(probing.keys, probing.starts[0], low, high, MAX_PAIRS)
+        return ((at_mine, at_theirs) for at_theirs, at_mine in found)
+
+    def _formed(self, tuples: Tuples, found: Iterator[Found]) -> Iterator[Tuples]:
+        for mine, theirs in found:
+            if self._needs_check:
+                holds = overlap(self.probing, mine, tuples, theirs)
+                mine, theirs = mine[holds], theirs[holds]
+            if not len(mine):
+                continue
+            if self._is_left:
+                formed = combine(self.probing, mine, tuples, theirs)
+            else:
+                formed = combine(tuples, theirs, self.probing, mine)
+            if self._join.limit_of(self._states.tree.parents[self.node]) is not None:
+                formed.ends[:] = FAR
+            yield formed
+
+
+def _weighed(tuples: Tuples, share: float) -> Tuples:
+    """Tuples that stand for others which do not probe."""
+    weights = np.ones(len(tuples)) if tuples.weights is None else tuples.weights
+    return Tuples(tuples.keys, tuples.starts, tuples.ends, tuples.ids, weights / share)

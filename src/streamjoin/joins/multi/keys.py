@@ -1,0 +1,213 @@
+"""Which columns of the streams must be equal, from the user's `on`.
+
+Columns that must be equal form *classes*: ``a.x = b.y`` and ``b.y = c.z`` make one of three. A join
+of two sets of streams is on all classes that have columns on both sides.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from streamjoin.core.keys import can_be_key, comparable
+from streamjoin.errors import ConfigError, DataError
+from streamjoin.joins.columns import kind_name
+from streamjoin.joins.multi.streams import column_of, stream_of
+
+OnMany = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+"""Columns that all streams have; or those of each stream; or equalities such as ``a.x = b.y``."""
+Schemas = Mapping[str, pa.Schema]
+
+_NAME: Final = r"\s*(`[^`]+`|[^\s.=`]+)\s*"
+_EQUALITY: Final = re.compile(rf"{_NAME}\.{_NAME}={{1,2}}{_NAME}\.{_NAME}")
+_ALLOWED: Final = (
+    'a column that all streams have, such as "k", a column for each stream, such as '
+    '{"a": "x", "b": "y"}, or equalities, such as ["a.x = b.x", "b.y = c.z"]'
+)
+
+
+@dataclass(frozen=True)
+class KeyClass:
+    """Columns that must be equal: at most one of each stream, by name of the stream."""
+
+    columns: Mapping[str, str]
+
+    def describe(self) -> str:
+        """In words."""
+        return " = ".join(f"{stream}.{column}" for stream, column in self.columns.items())
+
+
+@dataclass(frozen=True)
+class Keys:
+    """All classes.
+
+    Parameters
+    ----------
+    classes
+        Each has columns of two streams at least.
+    shared
+        Whether the streams call their columns the same, and these come out once.
+    """
+
+    classes: tuple[KeyClass, ...]
+    shared: bool = False
+
+    def between(self, left: Iterable[str], right: Iterable[str]) -> tuple[int, ...]:
+        """Numbers of the classes that have columns of both sides."""
+        mine, others = set(left), set(right)
+        return tuple(
+            i
+            for i, one in enumerate(self.classes)
+            if mine & one.columns.keys() and others & one.columns.keys()
+        )
+
+
+def parse_on(on: OnMany, schemas: Schemas) -> Keys:
+    """Read `on`, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> schema = pa.schema({"x": pa.int64(), "y": pa.int64()})
+    >>> schemas = dict.fromkeys("abc", schema)
+    >>> [one.describe() for one in parse_on(["a.x = b.x", "b.y = c.y"], schemas).classes]
+    ['a.x = b.x', 'b.y = c.y']
+    >>> [one.describe() for one in parse_on("x", schemas).classes]
+    ['a.x = b.x = c.x']
+    """
+    if isinstance(on, Mapping):
+        classes, shared = _by_stream(on, schemas), False
+    else:
+        texts = [on] if isinstance(on, str) else list(on) if isinstance(on, list | tuple) else []
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise _wrong(on)
+        shared = not any("=" in text for text in texts)
+        if shared:
+            classes = [dict.fromkeys(schemas, text) for text in texts]
+        else:
+            classes = _united(_equality(text, schemas) for text in texts)
+    found = tuple(KeyClass(_checked(one, schemas)) for one in classes)
+    _refuse_disconnected(found, schemas)
+    _refuse_cycles(found, schemas)
+    return Keys(found, shared)
+
+
+def _by_stream(on: Mapping[Any, Any], schemas: Schemas) -> list[dict[str, str]]:
+    keys = {stream_of(name, schemas, "on"): value for name, value in on.items()}
+    missing = [name for name in schemas if name not in keys]
+    if missing:
+        msg = f"on: got no column for {missing[0]!r}; allowed: one for each stream"
+        raise ConfigError(msg)
+    lists = {n: [v] if isinstance(v, str) else list(v) for n, v in keys.items()}
+    lengths = {len(columns) for columns in lists.values()}
+    if len(lengths) != 1 or 0 in lengths:
+        msg = f"on: got {dict(on)!r}; allowed: as many columns of each stream"
+        raise ConfigError(msg)
+    return [{name: lists[name][i] for name in schemas} for i in range(lengths.pop())]
+
+
+def _equality(text: str, schemas: Schemas) -> list[tuple[str, str]]:
+    found = _EQUALITY.fullmatch(text)
+    if found is None:
+        raise _wrong(text)
+    one, x, other, y = (part.strip("`") for part in found.groups())
+    ends = [(stream_of(one, schemas, "on"), x), (stream_of(other, schemas, "on"), y)]
+    ends = [(s, column_of(schemas[s], column, s, "on")) for s, column in ends]
+    if ends[0][0] == ends[1][0]:
+        msg = f"on: {text!r} is about one stream; allowed: equalities between two"
+        raise ConfigError(msg)
+    return ends
+
+
+def _united(equalities: Iterable[list[tuple[str, str]]]) -> list[dict[str, str]]:
+    """Classes of columns that are equal, directly or through others."""
+    classes: list[dict[tuple[str, str], None]] = []
+    for ends in equalities:
+        touched = [one for one in classes if any(end in one for end in ends)]
+        merged = dict.fromkeys(end for one in touched for end in one) | dict.fromkeys(ends)
+        place = classes.index(touched[0]) if touched else len(classes)
+        classes = [one for one in classes if one not in touched]
+        classes.insert(place, merged)
+    for one in classes:
+        streams = [stream for stream, _ in one]
+        twice = next((stream for stream in streams if streams.count(stream) > 1), None)
+        if twice is not None:
+            first, second = (column for stream, column in one if stream == twice)
+            msg = (
+                f"on: {twice}.{first} and {twice}.{second} must equal the same column; allowed: "
+                "one column of a stream (filter the stream first)"
+            )
+            raise ConfigError(msg)
+    return [dict(one.keys()) for one in classes]
+
+
+def _checked(one: dict[str, str], schemas: Schemas) -> dict[str, str]:
+    """Columns by their exact names, of types that can be equal."""
+    found = {name: column_of(schemas[name], column, name, "on") for name, column in one.items()}
+    fields = [(f"{n}.{c}", schemas[n].field(c).type) for n, c in found.items()]
+    for name, kind in fields:
+        if not can_be_key(kind):
+            msg = (
+                f"on: {name} has type {kind_name(kind)}; allowed: any type that can be compared "
+                "for equality (maps cannot)"
+            )
+            raise DataError(msg)
+        if not comparable(fields[0][1], kind):
+            msg = (
+                f"on: {fields[0][0]} is {kind_name(fields[0][1])} and {name} is "
+                f"{kind_name(kind)}; allowed: equal types (cast one of them)"
+            )
+            raise DataError(msg)
+    return found
+
+
+def _refuse_disconnected(classes: Sequence[KeyClass], schemas: Schemas) -> None:
+    names = list(schemas)
+    reached, todo = {names[0]}, [names[0]]
+    while todo:
+        stream = todo.pop()
+        for one in classes:
+            if stream in one.columns:
+                new = one.columns.keys() - reached
+                reached |= new
+                todo += new
+    apart = [name for name in names if name not in reached]
+    if apart:
+        here = ", ".join(name for name in names if name in reached)
+        msg = (
+            f"on: nothing says how {', '.join(apart)} and {here} are joined (that would be a cross "
+            "join); allowed: equalities that connect all streams"
+        )
+        raise ConfigError(msg)
+
+
+def _refuse_cycles(classes: Sequence[KeyClass], schemas: Schemas) -> None:
+    """Refuse equalities that go round in a circle over different columns.
+
+    Streams are edges over classes; what is left when ears are cut off is a cycle (the reduction of
+    Graham, Yu and Ozsoyoglu).
+    """
+    edges = {name: {i for i, one in enumerate(classes) if name in one.columns} for name in schemas}
+    changed = True
+    while changed:
+        changed = False
+        for name, held in list(edges.items()):
+            others = [e for other, e in edges.items() if other != name]
+            alone = {i for i in held if not any(i in e for e in others)}
+            if alone:
+                edges[name] = held = held - alone
+                changed = True
+            if not held or any(held <= e for e in others):
+                del edges[name]
+                changed = True
+    if edges:
+        msg = (
+            f"on: the equalities of {', '.join(edges)} form a cycle; allowed: equalities that do "
+            "not (leave one out and put it into a filter on the result)"
+        )
+        raise ConfigError(msg)
+
+
+def _wrong(on: object) -> ConfigError:
+    return ConfigError(f"on: got {on!r}; allowed: {_ALLOWED}")

@@ -1,0 +1,203 @@
+"""What happens to a batch of a join of many streams.
+
+1. Late rows are set apart; the watermark moves.
+2. From the leaves to the root, each join is done both ways: new tuples of its left input probe what
+   is stored of its right one, and the other way round; new tuples meet new tuples. So each result
+   is formed once, whatever the cuts. Where CPU is limited only some tuples probe; all are stored.
+3. What the root forms comes out, if it is fresh.
+4. Pieces that nothing can meet any more are removed, and new tuples that something can meet stored.
+"""
+
+from collections.abc import Iterator, Sequence
+from time import thread_time_ns
+
+import pyarrow as pa
+
+from streamjoin.joins.base import Arrival, WindowStore
+from streamjoin.joins.late_rows import LateRows, split_late
+from streamjoin.joins.multi.halfway import HalfwayJoin
+from streamjoin.joins.multi.limits import Limits
+from streamjoin.joins.multi.metrics import Counts
+from streamjoin.joins.multi.ordering import release
+from streamjoin.joins.multi.reordering import reorder
+from streamjoin.joins.multi.rows import Rows
+from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.states import MultiJoinState, States
+from streamjoin.joins.multi.tuples import Tuples
+from streamjoin.joins.window_join import END
+from streamjoin.shedding.allowances import AllowanceState, PlanLimits
+from streamjoin.shedding.stream_clock import span_seconds
+
+
+class MultiJoinLogic:
+    """Joins batch after batch; knows no engine and no clock.
+
+    Parameters
+    ----------
+    join
+        Settings.
+    state
+        Directory of what is remembered; changed in place.
+    store
+        Where the pieces of that directory are.
+    """
+
+    def __init__(self, join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
+        self.join, self.state, self._store = join, state, store
+
+    def on_batch(
+        self, arrivals: Sequence[Arrival], now_us: int | None = None, end: bool = False
+    ) -> Iterator[list[pa.Array]]:
+        """Join one batch and hand out its results, column by column.
+
+        Parameters
+        ----------
+        arrivals
+            What each input brings.
+        now_us
+            The clock, where idle inputs are watched.
+        end
+            Whether the streams end here.
+
+        The caller must exhaust the iterator; `counts` and `late` then speak of this batch.
+        """
+        join, state = self.join, self.state
+        self.counts = Counts()
+        on_time = self._split_late(arrivals)
+        since = state.watermark
+        self._advance(arrivals, end)
+        self._states = states = States(join, state, self._store)
+        if join.adaptive and reorder(join, state, self._store):
+            self.counts["reordered"] = 1
+            self._states = states = States(join, state, self._store)
+        batches = release(join, state, self._store, on_time, since)
+        self._limits = None if join.limits is None else self._limited(join.limits, arrivals)
+        new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
+        rows = Rows(join, states)
+        for results in self._joined(new):
+            yield from self._come_out(rows, results)
+        for node, tuples in enumerate(new):
+            if node < len(join.inputs):
+                states.keep_rows(node, tuples)
+            else:
+                states.keep_tuples(node, tuples, rows.record_batch)
+        states.expire()
+        state.see([arrival.latest for arrival in arrivals], now_us)
+        state.sequence += 1
+        state.since_change += 1
+        self._count_state()
+
+    def charge(self, cpu_us: float) -> None:
+        """Tell what the batch cost."""
+        self.counts["cpu_us"] = round(cpu_us)
+        if self._limits is not None:
+            self._limits.charge(cpu_us, self.counts)
+
+    def _joined(self, new: list[Tuples]) -> Iterator[Tuples]:
+        """Do all joins; the root's tuples are handed out, those of others added to `new`."""
+        tree = self._states.tree
+        for children in tree.joins:
+            halves = [self._half(child, new[child]) for child in children]
+            node = tree.parents[children[0]]
+            formed = self._both_ways(halves[0], halves[1])
+            if node == tree.root:
+                yield from formed
+                return
+            n_streams = len(tree.streams(node))
+            new.append(Tuples.joined(list(formed), self.join.n_axes, n_streams))
+            self.counts["intermediate"] += len(new[-1])
+
+    def _half(self, node: int, arrived: Tuples) -> HalfwayJoin:
+        chosen, share = (None, 1.0) if self._limits is None else self._limits.choose(node, arrived)
+        half = HalfwayJoin(self.join, self._states, node, arrived, chosen, share)
+        name = "intermediate"
+        if node < len(self.join.inputs):
+            name = self.join.inputs[node].name
+        self.counts[f"probed_{name}"] += len(half.probing)
+        self.counts[f"skipped_{name}"] += len(arrived) - len(half.probing)
+        self.counts["work"] += len(half.probing)
+        return half
+
+    def _both_ways(self, left: HalfwayJoin, right: HalfwayJoin) -> Iterator[Tuples]:
+        yield from self._watched(left, left.with_stored())
+        yield from self._watched(right, right.with_stored())
+        if left.is_whole and right.is_whole:
+            yield from self._watched(left, left.with_new(right))
+        else:  # the later of two tuples is the one that probes
+            yield from self._watched(left, left.with_earlier(right))
+            yield from self._watched(right, right.with_earlier(left))
+
+    def _watched(self, half: HalfwayJoin, formed: Iterator[Tuples]) -> Iterator[Tuples]:
+        """Hand on tuples; tell what they took, without what others do with them."""
+        while True:
+            began = thread_time_ns()
+            tuples = next(formed, None)
+            if self._limits is not None:
+                self._limits.spent(half.node, 0 if tuples is None else len(tuples), began)
+            if tuples is None:
+                return
+            self.counts["work"] += len(tuples)
+            yield tuples
+
+    def _come_out(self, rows: Rows, results: Tuples) -> Iterator[list[pa.Array]]:
+        results = rows.verified(results)
+        self.counts["results"] += len(results)
+        if self.join.freshness and len(results):
+            fresh = rows.fresh(results, self.state.newest, self.state.released)
+            self.counts["stale"] += int(len(fresh) - fresh.sum())
+            results = results if fresh.all() else results.take(fresh)
+        self.counts["rows_out"] += len(results)
+        if results.weights is not None:
+            self._missed += float(results.weights.sum()) - len(results)
+            self.counts["missed"] = round(self._missed)
+        if len(results):
+            yield rows.columns(results)
+
+    def _advance(self, arrivals: Sequence[Arrival], end: bool) -> None:
+        """Move the watermark and the newest time."""
+        state = self.state
+        self._missed = 0.0
+        reached = [
+            None if a.latest is None else a.latest - one.stream.lateness_us
+            for a, one in zip(arrivals, self.join.inputs, strict=True)
+        ]
+        state.advance(reached, 0, self.join.idle_us)
+        if end:
+            state.watermark = END
+        newest = [a.latest if a.newest is None else a.newest for a in arrivals]
+        known = [t for t in (state.newest, *newest) if t is not None]
+        state.newest = max(known, default=None)
+
+    def _split_late(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
+        """Set the late rows apart; what is left arrives."""
+        watermark, strict = self.state.watermark, self.state.strict_watermark
+        gap = (
+            0 if watermark is None else watermark - (watermark - END if strict is None else strict)
+        )
+        self.late: list[LateRows] = []
+        on_time = []
+        for arrival, one in zip(arrivals, self.join.inputs, strict=True):
+            late, rest = split_late(arrival, watermark)
+            self.late.append(late)
+            on_time.append(rest)
+            self.counts[f"rows_{one.name}"] = len(arrival.batch) + arrival.nulls
+            self.counts[f"null_{one.name}"] = arrival.nulls
+            self.counts[f"late_{one.name}"] = len(late)
+            self.counts[f"idle_late_{one.name}"] = int((late.late_by <= gap).sum())
+        self.counts["work"] = sum(len(arrival.batch) for arrival in arrivals)
+        return on_time
+
+    def _limited(self, limits: PlanLimits, arrivals: Sequence[Arrival]) -> Limits:
+        known = self.state.limits = self.state.limits or AllowanceState()
+        newest = min((a.latest for a in arrivals if a.latest is not None), default=None)
+        span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
+        slack = max(one.stream.lateness_us for one in self.join.inputs)
+        seconds = known.elapsed(newest, span, slack)
+        return Limits(limits, known, self.state, self._states, seconds)
+
+    def _count_state(self) -> None:
+        k, pieces = len(self.join.inputs), self.state.pieces
+        self.counts["state_rows"] = sum(p.rows for node in pieces[:k] for p in node)
+        self.counts["intermediate_rows"] = sum(p.rows for node in pieces[k:] for p in node)
+        self.counts["state_bytes"] = sum(p.size for node in pieces for p in node)
+        self.counts["held_rows"] = sum(self.state.held)

@@ -1,0 +1,51 @@
+"""What a join of many streams counts."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+PER_INPUT: Final = ("rows", "late", "idle_late", "null", "probed", "skipped")
+"""Counted of each input: rows that came, that were late, late because an idle input was given up
+on, without a key or a time; and those that probed and that did not, to keep within the budget."""
+OF_ALL: Final = (
+    "intermediate",
+    "probed_intermediate",
+    "skipped_intermediate",
+    "results",
+    "stale",
+    "rows_out",
+    "missed",
+    "state_rows",
+    "state_bytes",
+    "intermediate_rows",
+    "held_rows",
+    "work",
+    "busiest",
+    "cpu_us",
+    "analysed",
+    "adapted",
+    "infeasible",
+    "reordered",
+)
+"""Counted of the whole plan.
+
+`intermediate` are tuples that joins below the root have formed, of which some probe on and some are
+skipped; `results` those of the root, of which `stale` ones are withheld and `rows_out` come out;
+`missed` is an estimate of the results that were not found; `state_rows` are remembered rows of the
+streams and `intermediate_rows` remembered tuples of joins; `analysed` and `adapted` count how often
+allowances were thought over and changed, `infeasible` shards in which the freshness asked for
+cannot be had, `reordered` changes of the plan.
+"""
+
+Counts = Counter[str]
+
+
+def names(inputs: Sequence[str]) -> tuple[str, ...]:
+    """Names of all counters of a join of these inputs.
+
+    Examples
+    --------
+    >>> names(["a", "b"])[:4]
+    ('rows_a', 'rows_b', 'late_a', 'late_b')
+    """
+    return (*(f"{what}_{name}" for what in PER_INPUT for name in inputs), *OF_ALL)

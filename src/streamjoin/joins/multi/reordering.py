@@ -1,0 +1,122 @@
+"""The plan that fits best, chosen by what the streams turned out to be.
+
+Tuples of joins can be made again from the rows of the streams, which live longer. So a plan can be
+changed between two batches: what joins have formed is forgotten, and formed anew as the new plan
+wants it.
+
+How many results any set of streams would form is measured on a sample of the keys: for each of
+these, the tuples that each stream's state holds are counted; their product over the set is exact
+for the key.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin.core.kernels.hashing import fold_words
+from streamjoin.joins.base import WindowStore
+from streamjoin.joins.multi.halfway import HalfwayJoin
+from streamjoin.joins.multi.rows import Rows
+from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.states import MultiJoinState, States
+from streamjoin.joins.multi.tuples import Tuples
+from streamjoin.planning.join_order import choose_tree, produced_rate
+from streamjoin.planning.tree import Tree
+
+EVERY: Final = 16
+"""Batches between two looks at the plan; the first comes after a quarter of them."""
+SAMPLED: Final = 1 << 12
+"""About so many rows of each stream are looked at."""
+CLEARLY: Final = 1.2
+"""Another plan takes over if it forms so many times fewer intermediate tuples."""
+
+
+def reorder(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> bool:
+    """Change the plan if another is clearly better; whether it was."""
+    if len(join.inputs) < 3 or state.sequence % EVERY != EVERY // 4:
+        return False
+    states = States(join, state, store)
+    rates, cardinality = _measured(join, state, states)
+    if rates is None:
+        return False
+    names = [one.name for one in join.inputs]
+    best = choose_tree(names, rates, cardinality).numbered(names)
+    costs = [_intermediate(tree, rates, cardinality) for tree in (states.tree, best)]
+    if costs[0] <= CLEARLY * costs[1]:
+        return False
+    states.drop_joins()
+    state.tree, state.since_change = str(best), 0
+    if state.limits is not None:
+        state.limits.forget()
+    _form_again(join, state, store)
+    return True
+
+
+Cardinality = Callable[[frozenset[int]], float]
+
+
+def _intermediate(tree: Tree, rates: list[float], cardinality: Cardinality) -> float:
+    """Intermediate tuples per second that a plan forms."""
+    return sum(
+        produced_rate(frozenset(tree.streams(node)), rates, cardinality)
+        for node in tree.susceptible
+    )
+
+
+def _measured(
+    join: MultiJoin, state: MultiJoinState, states: States
+) -> tuple[list[float] | None, Cardinality]:
+    """Rates of the streams, and how many results any set of them forms; for a sample of keys."""
+    rows = [states.rows(i) for i in range(len(join.inputs))]
+    every = max(1, max(rows) // SAMPLED)
+    keys = [_sampled_keys(state, states, i, every) for i in range(len(rows))]
+    together = np.unique(np.concatenate(keys))
+    counts = np.stack([_counts(together, of) for of in keys]).astype(np.float64)
+
+    def cardinality(streams: frozenset[int]) -> float:
+        return float(counts[sorted(streams)].prod(axis=0).sum())
+
+    spans = [_span_seconds(join, state, i) for i in range(len(rows))]
+    if min(rows) == 0 or min(spans) <= 0:
+        return None, cardinality
+    return [len(of) / span for of, span in zip(keys, spans, strict=True)], cardinality
+
+
+def _span_seconds(join: MultiJoin, state: MultiJoinState, number: int) -> float:
+    """How long a stream's state reaches back."""
+    pieces = state.pieces[number]
+    if not pieces or state.newest is None:
+        return 0.0
+    return max((state.newest - min(piece.first for piece in pieces)) / 1e6, 1e-6)
+
+
+def _sampled_keys(
+    state: MultiJoinState, states: States, number: int, every: int
+) -> NDArray[np.int64]:
+    parts = [np.empty(0, np.int64)]
+    for piece in state.pieces[number]:
+        keys = states.tuples(number, piece).keys
+        hashes = np.full(len(keys), 0x0DE5, np.int64)
+        fold_words(hashes, np.ascontiguousarray(keys))
+        parts.append(keys[hashes.view(np.uint64) % np.uint64(every) == 0])
+    return np.concatenate(parts)
+
+
+def _counts(keys: NDArray[np.int64], of: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.bincount(np.searchsorted(keys, of), minlength=len(keys))
+
+
+def _form_again(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
+    """Form what the joins of a new plan would remember."""
+    states = States(join, state, store)
+    tree = states.tree
+    for node in tree.susceptible:
+        left, _ = tree.children(node)
+        stored = [states.tuples(left, piece) for piece in state.pieces[left]]
+        tuples = Tuples.joined(stored, join.n_axes, len(tree.streams(left)))
+        half = HalfwayJoin(join, states, left, tuples)
+        formed = list(half.with_stored())
+        found = Tuples.joined(formed, join.n_axes, len(tree.streams(node)))
+        states.keep_tuples(node, found, Rows(join, states).record_batch)

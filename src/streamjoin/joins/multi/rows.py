@@ -1,0 +1,103 @@
+"""From names of rows back to rows, a column at a time."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin.core.keys import equal_keys
+from streamjoin.joins.base import WEIGHT
+from streamjoin.joins.multi.settings import END, START, MultiJoin
+from streamjoin.joins.multi.states import States, kept
+from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples
+
+Holds = NDArray[np.bool_]
+
+
+class Rows:
+    """Looks up rows of all inputs, during one batch.
+
+    Parameters
+    ----------
+    join, states
+        Settings, and where the rows are.
+    """
+
+    def __init__(self, join: MultiJoin, states: States) -> None:
+        self._join, self._states = join, states
+        streams = states.tree.streams(states.tree.root)
+        self._line = {number: i for i, number in enumerate(streams)}
+        self._together: dict[tuple[int, int], tuple[tuple[int, ...], pa.Array]] = {}
+
+    def verified(self, results: Tuples) -> Tuples:
+        """Leave out results whose keys only have equal hashes."""
+        streams = [one.stream for one in self._join.inputs]
+        if all(stream.has_exact_key for stream in streams):
+            return results
+        first = [self._column(results, 0, i) for i in streams[0].key]
+        same = np.ones(len(results), np.bool_)
+        for number, stream in enumerate(streams[1:], start=1):
+            same &= equal_keys(first, [self._column(results, number, i) for i in stream.key])
+        return results if same.all() else results.take(same)
+
+    def fresh(self, results: Tuples, newest: int | None, counts: list[int]) -> Holds:
+        """Which results have no tuple that is too old by now (JAQ-A9).
+
+        `newest` is the newest time of all streams, `counts` the tuples of each that have come.
+        """
+        holds = np.ones(len(results), np.bool_)
+        for one in self._join.freshness:
+            position, now = one.time, newest
+            if one.counted:
+                first = len(self._join.inputs[one.input].stream.stored)
+                position = first + self._join.counted.index(one.input)
+                now = counts[one.input]
+            if now is not None:
+                at = self._column(results, one.input, position).view(pa.int64())
+                holds &= np.asarray(at) >= now - one.age
+        return holds
+
+    def columns(self, results: Tuples) -> list[pa.Array]:
+        """The result rows, as arrays by output column."""
+        arrays = []
+        for column in self._join.output:
+            if column.position == WEIGHT:
+                weights = results.weights
+                array = pa.array(np.ones(len(results)) if weights is None else weights)
+            elif column.position in (START, END):
+                ends = results.starts[0] if column.position == START else results.ends[0]
+                array = pa.array(ends)
+            else:
+                array = self._column(results, column.side, column.position)
+            arrays.append(array if array.type == column.type else array.cast(column.type))
+        return arrays
+
+    def record_batch(self, number: int, ids: Longs) -> pa.RecordBatch:
+        """The rows of an input that names speak of, as they are stored."""
+        schema = kept(self._join, number)
+        columns = [self._named(number, ids, position) for position in range(len(schema))]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _column(self, results: Tuples, number: int, position: int) -> pa.Array:
+        return self._named(number, results.ids[self._line[number]], position)
+
+    def _named(self, number: int, ids: Longs, position: int) -> pa.Array:
+        pieces, places = self._places(number, ids)
+        known = self._together.get((number, position))
+        if known is None or known[0] != pieces:
+            parts = [self._states.batch(number, p).rows.column(position) for p in pieces]
+            known = pieces, parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+            self._together[number, position] = known
+        return known[1].take(pa.array(places))
+
+    def _places(self, number: int, ids: Longs) -> tuple[tuple[int, ...], Longs]:
+        """The pieces that names speak of, and places among the rows of all of them."""
+        names = ids >> ROW_BITS
+        if not len(names):
+            return (), names
+        first = int(names.min())
+        found = np.flatnonzero(np.bincount(names - first))
+        lengths = [len(self._states.batch(number, int(p) + first)) for p in found]
+        begins = np.zeros(int(found[-1]) + 1, np.int64)
+        begins[found] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        places = begins[names - first] + (ids & ((1 << ROW_BITS) - 1))
+        return tuple((found + first).tolist()), places

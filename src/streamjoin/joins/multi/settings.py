@@ -1,0 +1,159 @@
+"""Settings of a join of many streams.
+
+Tuples of all streams form a *result* iff their keys are equal and each is still in its window when
+the last of them comes: ``(largest of their times) - t_i <= w_i`` for every stream i. Two streams
+thus match as in the window join. The plan does not change what the results are, only how they are
+found.
+
+Where a window counts tuples, those of its stream that come before the last one in the total order
+(time, stream, arrival) are counted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from streamjoin.core.stream import Stream
+from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.window_join import format_window
+from streamjoin.planning.tree import Tree
+from streamjoin.shedding.allowances import PlanLimits
+
+STATE_VERSION: Final = 1
+FAR: Final = 2**62
+"""An end that never comes."""
+START: Final = -2
+END: Final = -3
+"""Positions that mean no column of an input: when a result begins and when it ends."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input: a stream, or what another join of the same plan found.
+
+    Parameters
+    ----------
+    name
+        The stream, or the streams.
+    stream
+        Columns, key, time and window. Of partial results the window is the longest that one has.
+    end
+        Position of the column that says when a partial result ends; None for a stream.
+    reached, newest
+        Positions of the columns that say how far the join before has come: its watermark, and the
+        newest time that it has seen.
+    """
+
+    name: str
+    stream: Stream
+    end: int | None = None
+    reached: int | None = None
+    newest: int | None = None
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How old a tuple of a stream may be in a result (JAQ-A9).
+
+    Parameters
+    ----------
+    input, time
+        Where the stream's time is.
+    age
+        Microseconds, by the newest time that any stream has shown; or, if `counted`, tuples of the
+        stream that came after it.
+    name
+        The stream.
+    """
+
+    input: int
+    time: int
+    age: int
+    name: str
+    counted: bool = False
+
+
+@dataclass(frozen=True)
+class MultiJoin:
+    """Settings: values only.
+
+    Parameters
+    ----------
+    inputs
+        What is joined; all on one key.
+    tree
+        The plan; its streams are numbered as the inputs are.
+    output
+        Columns of the result.
+    adaptive
+        Whether another plan may take over while the join runs.
+    freshness
+        What results must fulfil besides.
+    states
+        How many partial results each node remembers, where that is limited (the paper's |S_AB|);
+        None where they are remembered for as long as all their tuples are in their windows.
+    idle_us
+        After so long without a row an input no longer holds the watermark; None for never.
+    limits
+        What probing may take; None for an exact join.
+    """
+
+    inputs: tuple[Input, ...]
+    tree: Tree
+    output: tuple[OutputColumn, ...]
+    adaptive: bool = False
+    freshness: tuple[Freshness, ...] = ()
+    states: tuple[int | None, ...] = ()
+    idle_us: int | None = None
+    limits: PlanLimits | None = None
+
+    @cached_property
+    def counted(self) -> tuple[int, ...]:
+        """Inputs whose windows count tuples: each is an axis besides that of time."""
+        return tuple(i for i, x in enumerate(self.inputs) if x.stream.window_rows is not None)
+
+    @cached_property
+    def n_axes(self) -> int:
+        """Axes on which windows are measured: time, and one for each window that counts."""
+        return 1 + len(self.counted)
+
+    def limit_of(self, node: int) -> int | None:
+        """How many partial results a node remembers, where that is limited."""
+        return self.states[node] if node < len(self.states) else None
+
+    def carries(self, tree: Tree, node: int) -> bool:
+        """Whether tuples of a node have rows of their own, as they may outlive those of streams."""
+        if node < tree.n_streams:
+            return False
+        if self.limit_of(node) is not None:
+            return True
+        return any(self.carries(tree, child) for child in tree.children(node))
+
+    def span_us(self, tree: Tree, node: int) -> int:
+        """How long a tuple of a node lives at most, on the axis of time."""
+        if node < tree.n_streams:
+            stream = self.inputs[node].stream
+            return FAR if stream.window_rows is not None else stream.window_us
+        if self.limit_of(node) is not None:
+            return FAR
+        return max(self.span_us(tree, child) for child in tree.children(node))
+
+    def describe(self) -> dict[str, str]:
+        """What a checkpoint of this join must agree on, in the user's words."""
+        said = {"version": f"multi {STATE_VERSION}"}
+        said["plan"] = "chosen while it runs" if self.adaptive else str(self.tree)
+        for one in self.inputs:
+            names = one.stream.schema.names
+            said[f"{one.name} key"] = ", ".join(names[i] for i in one.stream.key)
+            said[f"{one.name} time"] = names[one.stream.time]
+            said[f"{one.name} window"] = format_window(one.stream)
+            said[f"{one.name} schema"] = _columns(names, one.stream.schema.types)
+        for node, n in enumerate(self.states):
+            if n is not None:
+                said[f"state of {self.tree.label(node)}"] = f"{n} rows"
+        return said
+
+
+def _columns(names: Sequence[str], types: Sequence[object]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in zip(names, types, strict=True))

@@ -1,0 +1,346 @@
+"""What is remembered of every node of a plan, in pieces that are written once.
+
+A piece of a stream holds rows; a piece of a join holds tuples, which name rows. A piece goes when
+the last of its tuples has ended.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.core.batch import Batch
+from streamjoin.core.index import HashIndex
+from streamjoin.core.stream import Stream
+from streamjoin.core.window import MOST_SLICES, N_BASIC_WINDOWS, BasicWindow
+from streamjoin.joins.base import WindowStore
+from streamjoin.joins.multi.settings import FAR, MultiJoin
+from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples, of_rows
+from streamjoin.joins.progress import Progress
+from streamjoin.planning.tree import Tree
+from streamjoin.shedding.allowances import AllowanceState
+
+PLACE: Final = "_place"
+RowsOf = Callable[[int, Longs], pa.RecordBatch]
+"""Rows of an input by their names."""
+
+
+@dataclass(frozen=True)
+class Piece(BasicWindow):
+    """A basic window of a node.
+
+    `slice` is its number, `first` the earliest start in it and `last` the latest end; `until` has
+    the latest ends on all axes. `weighed` says whether its tuples have weights; `carried` are the
+    numbers of the pieces with their rows, where these are their own.
+    """
+
+    until: tuple[int, ...] = ()
+    weighed: bool = False
+    carried: tuple[int, ...] = ()
+
+
+@dataclass
+class MultiJoinState(Progress):
+    """The directory: everything remembered but rows and tuples.
+
+    Parameters
+    ----------
+    sequence
+        Batches so far.
+    newest
+        The largest event time of all streams.
+    next_piece
+        Number of the next piece.
+    released, held
+        Tuples of each stream that have their place in the total order, in all shards; rows of each
+        that wait for theirs, in this shard.
+    pieces, carried
+        What is stored of each node; and rows of each stream that tuples have as their own.
+    tree
+        The plan that is running.
+    since_change
+        Batches since it took over.
+    limits
+        What is known for keeping limits; None where there are none.
+    """
+
+    sequence: int = 0
+    newest: int | None = None
+    next_piece: int = 0
+    released: list[int] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    pieces: list[list[Piece]] = field(default_factory=list)
+    carried: list[list[Piece]] = field(default_factory=list)
+    tree: str = ""
+    since_change: int = 0
+    limits: AllowanceState | None = None
+
+    @classmethod
+    def of(cls, join: MultiJoin) -> "MultiJoinState":
+        """Before the first batch."""
+        k = len(join.inputs)
+        return cls(
+            latest=[None] * k,
+            seen=[None] * k,
+            released=[0] * k,
+            held=[0] * k,
+            pieces=[[] for _ in range(join.tree.root)],
+            carried=[[] for _ in range(k)],
+            tree=str(join.tree),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("pieces", "carried"):
+            of = getattr(self, name)
+            values[name] = [[list(asdict(piece).values()) for piece in node] for node in of]
+        values["limits"] = None if self.limits is None else self.limits.to_dict()
+        return values
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "MultiJoinState":
+        """Read `to_dict` back."""
+        pieces = {
+            name: [[_piece(piece) for piece in node] for node in values[name]]
+            for name in ("pieces", "carried")
+        }
+        limits = values["limits"]
+        known = None if limits is None else AllowanceState.from_dict(limits)
+        return cls(**{**values, **pieces, "limits": known})
+
+
+def _piece(values: Sequence[Any]) -> Piece:
+    fields: list[Any] = [tuple(v) if isinstance(v, list) else v for v in values]
+    return Piece(*fields)
+
+
+class States:
+    """The states of all nodes, during one batch.
+
+    Parameters
+    ----------
+    join, state, store
+        Settings, directory and the place of the bytes.
+    """
+
+    def __init__(self, join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
+        self._join, self._state, self._store = join, state, store
+        self.tree = Tree.parse(state.tree, [one.name for one in join.inputs])
+        self._tuples: dict[int, Tuples] = {}
+        self._batches: dict[tuple[int, int], Batch] = {}
+        self._rows = {
+            (number, piece.slice): piece
+            for of in (state.pieces, state.carried)
+            for number, pieces in enumerate(of[: len(join.inputs)])
+            for piece in pieces
+        }
+
+    def rows(self, node: int) -> int:
+        """How many tuples are stored of a node."""
+        return sum(piece.rows for piece in self._state.pieces[node])
+
+    def stored(self, node: int, low: int, high: int) -> Iterator[tuple[Piece, Tuples]]:
+        """Pieces that may hold tuples whose interval overlaps one of time."""
+        for piece in self._state.pieces[node]:
+            if piece.may_meet(low, high):
+                yield piece, self.tuples(node, piece)
+
+    def tuples(self, node: int, piece: Piece) -> Tuples:
+        """What a piece holds, read once a batch."""
+        found = self._tuples.get(piece.slice)
+        if found is None:
+            if node < self.tree.n_streams:
+                found = of_rows(self._join, node, self.batch(node, piece.slice), piece.slice)
+            else:
+                n_streams = len(self.tree.streams(node))
+                blob = self._store.get(node, piece)
+                found = Tuples.from_blob(blob, self._join.n_axes, n_streams, piece.weighed)
+            self._tuples[piece.slice] = found
+        return found
+
+    def batch(self, number: int, piece: int) -> Batch:
+        """The rows of a piece of a stream, stored or new."""
+        found = self._batches.get((number, piece))
+        if found is None:
+            blob = self._store.get(number, self._rows[number, piece])
+            rows = pa.ipc.read_record_batch(blob, kept(self._join, number))
+            found = self._batches[number, piece] = Batch(rows, self._join.inputs[number].stream)
+        return found
+
+    def index(self, node: int, piece: Piece) -> HashIndex:
+        """The hash index of a piece; it is made once."""
+        index = self._store.get_index(node, piece)
+        if index is None:
+            tuples = self.tuples(node, piece)
+            index = HashIndex.build(tuples.keys, tuples.starts[0])
+            self._store.put_index(node, piece, index)
+        return index
+
+    def arrive(self, number: int, batch: Batch) -> Tuples:
+        """Cut new rows of a stream into pieces, which have names from now on; their tuples."""
+        stream = self._join.inputs[number].stream
+        parts = []
+        for start, stop in _slices(
+            self._axis(number, batch), stream.window_rows or _kept_us(stream)
+        ):
+            piece, self._state.next_piece = self._state.next_piece, self._state.next_piece + 1
+            self._batches[number, piece] = batch.slice(start, stop)
+            parts.append(of_rows(self._join, number, self._batches[number, piece], piece))
+        return Tuples.joined(parts, self._join.n_axes, 1)
+
+    def keep_rows(self, number: int, tuples: Tuples) -> None:
+        """Store the pieces of rows that arrived, where something may still meet them."""
+        numbers = tuples.ids[0] >> ROW_BITS
+        edges = np.flatnonzero(np.diff(numbers)) + 1
+        for start, stop in pairwise([0, *edges.tolist(), len(tuples)]):
+            if stop > start:
+                name = int(numbers[start])
+                rows = self._batches[number, name].rows
+                self._keep(number, tuples.take(slice(start, stop)), rows, name)
+
+    def keep_tuples(self, node: int, tuples: Tuples, rows: RowsOf) -> None:
+        """Store tuples that a join has formed; `rows` looks up their rows."""
+        limit = self._join.limit_of(node)
+        if limit is not None:
+            tuples = tuples.take(np.argsort(tuples.starts[0], kind="stable")[-limit:])
+            slices = iter([(0, len(tuples))])
+        else:
+            tuples = tuples.take(np.argsort(tuples.ends[0], kind="stable"))
+            slices = _slices(tuples.ends[0], self._join.span_us(self.tree, node))
+        for start, stop in slices:
+            part, carried = tuples.take(slice(start, stop)), tuple[int, ...]()
+            if len(part) and self._join.carries(self.tree, node):
+                part, carried = self._with_own_rows(node, part, rows)
+            self._keep(node, part, None, self._number(), carried)
+        if limit is not None:
+            self._trim(node, limit)
+
+    def _with_own_rows(
+        self, node: int, tuples: Tuples, rows: RowsOf
+    ) -> tuple[Tuples, tuple[int, ...]]:
+        """Give tuples copies of their rows, which live as long as they do."""
+        carried, ids = [], []
+        for number, names in zip(self.tree.streams(node), tuples.ids, strict=True):
+            name = self._number()
+            blob = rows(number, names).serialize()
+            piece = Piece(
+                name, self._state.sequence, len(tuples), 0, FAR, blob.size, zlib.crc32(blob)
+            )
+            self._store.put(number, piece, blob)
+            self._state.carried[number].append(piece)
+            self._rows[number, name] = piece
+            carried.append(name)
+            ids.append((name << ROW_BITS) + np.arange(len(tuples), dtype=np.int64))
+        return replace(tuples, ids=np.stack(ids)), tuple(carried)
+
+    def _number(self) -> int:
+        self._state.next_piece += 1
+        return self._state.next_piece - 1
+
+    def _keep(
+        self,
+        node: int,
+        tuples: Tuples,
+        rows: pa.RecordBatch | None,
+        number: int,
+        carried: tuple[int, ...] = (),
+    ) -> None:
+        if not len(tuples):
+            return
+        until = tuple(int(ends.max()) for ends in tuples.ends)
+        blob = (tuples.to_batch() if rows is None else rows).serialize()
+        piece = Piece(
+            number, self._state.sequence, len(tuples), int(tuples.starts[0].min()), until[0],
+            blob.size, zlib.crc32(blob),
+            until=until, weighed=tuples.weights is not None, carried=carried,
+        )  # fmt: skip
+        if self._is_over(until):
+            self._forget_carried(node, piece)
+            return
+        self._store.put(node, piece, blob)
+        self._state.pieces[node].append(piece)
+
+    def _trim(self, node: int, limit: int) -> None:
+        """Forget the oldest tuples beyond a number (JAQ-A1)."""
+        pieces = self._state.pieces[node]
+        excess = self.rows(node) - limit
+        while excess > 0 and excess >= pieces[0].rows:
+            excess -= pieces[0].rows
+            self._remove(node, pieces.pop(0))
+        if excess > 0:
+            old = pieces.pop(0)
+            rest = self.tuples(node, old).take(slice(excess, None))
+            self._store.remove(node, old)
+            self._keep(node, rest, None, self._number(), old.carried)
+            pieces.insert(0, pieces.pop())
+
+    def _remove(self, node: int, piece: Piece) -> None:
+        self._store.remove(node, piece)
+        self._forget_carried(node, piece)
+
+    def _forget_carried(self, node: int, piece: Piece) -> None:
+        for number, name in zip(self.tree.streams(node), piece.carried, strict=False):
+            of = self._state.carried[number]
+            rows = self._rows[number, name]
+            self._store.remove(number, rows)
+            of.remove(rows)
+
+    def expire(self) -> None:
+        """Remove the pieces that nothing can meet any more."""
+        for node, pieces in enumerate(self._state.pieces):
+            kept_pieces = []
+            for piece in pieces:
+                if self._is_over(piece.until):
+                    self._remove(node, piece)
+                else:
+                    kept_pieces.append(piece)
+            pieces[:] = kept_pieces
+
+    def drop_joins(self) -> None:
+        """Forget all tuples that joins have formed."""
+        for node in self.tree.susceptible:
+            for piece in self._state.pieces[node]:
+                self._remove(node, piece)
+            self._state.pieces[node] = []
+
+    def _is_over(self, until: tuple[int, ...]) -> bool:
+        watermark = self._state.watermark
+        if watermark is not None and until[0] < watermark:
+            return True
+        ranks = (self._state.released[i] for i in self._join.counted)
+        return any(end < rank for end, rank in zip(until[1:], ranks, strict=True))
+
+    def _axis(self, number: int, batch: Batch) -> Longs:
+        """What the slices of a stream's state are cut by."""
+        if number not in self._join.counted:
+            return batch.times
+        column = batch.rows.num_columns - len(self._join.counted) + self._join.counted.index(number)
+        return np.asarray(batch.rows.column(column))
+
+
+def kept(join: MultiJoin, number: int) -> pa.Schema:
+    """Schema of the rows of a stream's pieces: with their places on the axes that count."""
+    schema = join.inputs[number].stream.stored
+    for i in range(len(join.counted)):
+        schema = schema.append(pa.field(f"{PLACE}{i}", pa.int64()))
+    return schema
+
+
+def _kept_us(stream: Stream) -> int:
+    return stream.window_us + stream.lateness_us
+
+
+def _slices(values: Longs, span: int) -> Iterator[tuple[int, int]]:
+    """Cut sorted values into slices that go one after the other."""
+    if not len(values):
+        return
+    width = int(values[-1]) - int(values[0])
+    length = max(1, -(-span // N_BASIC_WINDOWS), -(-width // MOST_SLICES))
+    numbers = values // length if span < FAR else np.zeros(len(values), np.int64)
+    edges = np.flatnonzero(np.diff(numbers)) + 1
+    yield from pairwise([0, *edges.tolist(), len(values)])

@@ -1,0 +1,171 @@
+"""Tuples of a plan's nodes, from rows of a stream to results, as arrays.
+
+A tuple is an *interval*: it begins when the last of its rows came and ends when the first of them
+leaves its window. Two tuples match iff their intervals overlap, and the tuple that they form is the
+overlap. So neither the plan nor the order of arrival matters.
+
+```
+a        |t_a ------------- t_a + w_a|
+b                 |t_b ------------------------- t_b + w_b|
+ab                |start ---- end|
+```
+
+Rows themselves stay where they are: a tuple names them by the piece of its stream's state and the
+position in it. They live at least as long as any tuple made of them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin._typing import Keys, Positions
+from streamjoin.core.batch import Batch
+from streamjoin.core.kernels.hashing import fold_words
+from streamjoin.joins.multi.settings import FAR, MultiJoin
+
+Longs = NDArray[np.int64]
+ROW_BITS = 32
+"""A row's name: the number of its piece, then its position in these bits."""
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """Tuples of one node.
+
+    Parameters
+    ----------
+    keys
+        Of each.
+    starts, ends
+        On each axis (first index).
+    ids
+        Names of the rows, one line for each stream of the node.
+    weights
+        For how many tuples of an exact join each stands; None for one.
+    """
+
+    keys: Keys
+    starts: Longs
+    ends: Longs
+    ids: Longs
+    weights: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> "Tuples":
+        """Some of them."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Tuples(
+            self.keys[rows], self.starts[:, rows], self.ends[:, rows], self.ids[:, rows], weights
+        )
+
+    def to_batch(self) -> pa.RecordBatch:
+        """As columns, to be stored."""
+        arrays = [self.keys, *self.starts, *self.ends, *self.ids]
+        columns = [pa.array(np.ascontiguousarray(array)) for array in arrays]
+        if self.weights is not None:
+            columns.append(pa.array(self.weights))
+        return pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(len(columns))])
+
+    @classmethod
+    def from_blob(cls, blob: pa.Buffer, n_axes: int, n_streams: int, weighed: bool) -> "Tuples":
+        """Read `to_batch` back from its serialised form, without a copy where there is one axis."""
+        n = 1 + 2 * n_axes + n_streams
+        kinds = [pa.int64()] * n + [pa.float64()] * weighed
+        schema = pa.schema([(f"c{i}", kind) for i, kind in enumerate(kinds)])
+        rows = pa.ipc.read_record_batch(blob, schema)
+        arrays = [column.to_numpy() for column in rows.columns]
+        starts, ends = arrays[1 : 1 + n_axes], arrays[1 + n_axes : 1 + 2 * n_axes]
+        return cls(
+            arrays[0],
+            _lines(starts),
+            _lines(ends),
+            _lines(arrays[1 + 2 * n_axes : n]),
+            arrays[n] if weighed else None,
+        )
+
+    @classmethod
+    def joined(cls, parts: "list[Tuples]", n_axes: int, n_streams: int) -> "Tuples":
+        """All of them, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            empty = np.empty((max(n_axes, n_streams), 0), np.int64)
+            return cls(np.empty(0, np.int64), empty[:n_axes], empty[:n_axes], empty[:n_streams])
+        weights = [part.weights for part in parts if part.weights is not None]
+        return cls(
+            np.concatenate([part.keys for part in parts]),
+            np.concatenate([part.starts for part in parts], axis=1),
+            np.concatenate([part.ends for part in parts], axis=1),
+            np.concatenate([part.ids for part in parts], axis=1),
+            np.concatenate(weights) if weights else None,
+        )
+
+    def hashes(self, salt: int) -> NDArray[np.uint64]:
+        """A number for each that looks random, by what it holds and not by where it stands."""
+        hashes = np.full(len(self), 0x5EED + salt, np.int64)
+        for words in (self.keys, self.starts[0], self.ends[0]):
+            fold_words(hashes, np.ascontiguousarray(words))
+        return hashes.view(np.uint64)
+
+
+def _lines(arrays: list[Longs]) -> Longs:
+    return arrays[0].reshape(1, -1) if len(arrays) == 1 else np.stack(arrays)
+
+
+def of_rows(join: MultiJoin, number: int, batch: Batch, piece: int) -> Tuples:
+    """The tuples of a stream's rows, which are those of one piece.
+
+    Where windows count, the rows have their places on those axes as last columns.
+    """
+    one, n = join.inputs[number], len(batch)
+    starts = np.empty((join.n_axes, n), np.int64)
+    ends = np.full((join.n_axes, n), FAR, np.int64)
+    starts[0] = batch.times
+    if one.end is not None:
+        ends[0] = np.asarray(batch.rows.column(one.end))
+    elif one.stream.window_rows is None:
+        ends[0] = _later(batch.times, one.stream.window_us)
+    first = batch.rows.num_columns - len(join.counted)
+    for axis, counted in enumerate(join.counted, start=1):
+        starts[axis] = np.asarray(batch.rows.column(first + axis - 1))
+        if counted == number:
+            ends[axis] = starts[axis] + one.stream.window_rows
+    ids = (piece << ROW_BITS) + np.arange(n, dtype=np.int64)
+    return Tuples(batch.keys, starts, ends, ids.reshape(1, -1))
+
+
+def _later(times: Longs, by: int) -> Longs:
+    """Times and a window after them, which may be beyond what 64 bits hold."""
+    limit = np.iinfo(np.int64).max - by
+    return np.where(times > limit, np.iinfo(np.int64).max, np.minimum(times, limit) + by)
+
+
+def overlap(x: Tuples, at_x: Positions, y: Tuples, at_y: Positions) -> NDArray[np.bool_]:
+    """Whether the intervals of pairs overlap, on every axis."""
+    holds = np.ones(len(at_x), np.bool_)
+    for axis in range(len(x.starts)):
+        holds &= x.starts[axis][at_x] <= y.ends[axis][at_y]
+        holds &= y.starts[axis][at_y] <= x.ends[axis][at_x]
+    return holds
+
+
+def combine(x: Tuples, at_x: Positions, y: Tuples, at_y: Positions) -> Tuples:
+    """The tuples that pairs form; the streams of `x` come first."""
+    weights = None
+    if x.weights is not None or y.weights is not None:
+        weights = _weights(x, at_x) * _weights(y, at_y)
+    return Tuples(
+        x.keys[at_x],
+        np.maximum(x.starts[:, at_x], y.starts[:, at_y]),
+        np.minimum(x.ends[:, at_x], y.ends[:, at_y]),
+        np.concatenate([x.ids[:, at_x], y.ids[:, at_y]]),
+        weights,
+    )
+
+
+def _weights(tuples: Tuples, at: Positions) -> NDArray[np.float64]:
+    return np.ones(len(at)) if tuples.weights is None else tuples.weights[at]

@@ -1,0 +1,254 @@
+"""How many tuples of each node of a plan may probe, batch by batch (JAQ-A1, JAQ-A25).
+
+The *probe-limit* semantics (X-1): every tuple is kept; the half-way joins that yield most probe.
+What a batch may do was decided before it began, from what earlier ones measured; so a batch that
+is run again decides the same. While it runs, the analysis for the next one does too, in a thread of
+its own.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from streamjoin.planning.adaptation import Adaptation
+from streamjoin.planning.analysis import Analysis
+from streamjoin.planning.plan_model import Floats, PlanModel
+from streamjoin.planning.tree import Tree
+from streamjoin.shedding.stream_clock import StreamClock
+
+MEMORY: Final = 8
+"""Batches over which is averaged."""
+EXPLORED: Final = 0.01
+"""Part of the tuples of every node that probe in any case: else nobody knew what they find."""
+ENOUGH: Final = 30
+"""Probes from which a half-way join's own productivity is believed; with fewer, its join's."""
+CLEARLY: Final = 0.95
+"""All tuples probe where that takes no more than this part of what there is."""
+
+
+@dataclass(frozen=True)
+class PlanLimits:
+    """What probing may take in one shard: values only.
+
+    Parameters
+    ----------
+    planner
+        Who divides it, one of `planning.planners.PLANNERS`.
+    rate
+        Probes for a second of the streams.
+    cpu_us_per_second, cpu_us_per_batch
+        Or CPU time, for a second of the streams or for a batch; to receive rows is a part of it.
+    freshness
+        Age in seconds that a tuple of each stream may have in a result; infinity for any.
+    limited
+        Whether joins remember a number of tuples: only then their states can go stale.
+    """
+
+    planner: str = "jaqpot"
+    rate: float | None = None
+    cpu_us_per_second: float | None = None
+    cpu_us_per_batch: float | None = None
+    freshness: tuple[float, ...] = ()
+    limited: bool = False
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What one batch showed.
+
+    Parameters
+    ----------
+    seconds
+        Event time that it brought.
+    arrived, probed, found
+        Tuples of each node that came, that probed, and that probing formed.
+    sizes
+        Tuples that were stored of each node.
+    probe_us
+        CPU time of each node's probes.
+    receive_us
+        CPU time of everything else.
+    """
+
+    seconds: float
+    arrived: list[float]
+    probed: list[float]
+    found: list[float]
+    sizes: list[float]
+    probe_us: list[float]
+    receive_us: float
+
+
+@dataclass
+class AllowanceState(StreamClock):
+    """What one shard knows of its plan; part of the directory.
+
+    Parameters
+    ----------
+    observed
+        The last batches.
+    allowances
+        Probes per second of each node; None while all may.
+    adaptation
+        When to think again, and what was decided.
+    infeasible
+        Why the freshness asked for cannot be had; None if it can.
+    """
+
+    observed: list[Observed] = field(default_factory=list)
+    allowances: list[float] | None = None
+    adaptation: Adaptation = field(default_factory=Adaptation)
+    infeasible: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold."""
+        return {
+            "clock": self.clock,
+            "pace": self.pace,
+            "observed": [asdict(one) for one in self.observed],
+            "allowances": self.allowances,
+            "adaptation": self.adaptation.to_dict(),
+            "infeasible": self.infeasible,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "AllowanceState":
+        """Read `to_dict` back."""
+        observed = [Observed(**one) for one in values["observed"]]
+        adaptation = Adaptation.from_dict(values["adaptation"])
+        return cls(**{**values, "observed": observed, "adaptation": adaptation})
+
+    def observe(self, batch: Observed) -> None:
+        """Remember what a batch showed."""
+        self.observed = [*self.observed, batch][-MEMORY:]
+
+    def forget(self) -> None:
+        """Start again, as another plan runs."""
+        self.observed, self.allowances = [], None
+
+    def shares(self, arrived: int, node: int, seconds: float) -> float:
+        """Part of a node's arrivals that may probe in a batch of so many seconds."""
+        if self.allowances is None or not arrived:
+            return 1.0
+        return min(1.0, max(EXPLORED, self.allowances[node] * seconds / arrived))
+
+    def averages(self) -> "Averages | None":
+        """What the last batches showed on average; None before time has moved."""
+        seconds = sum(one.seconds for one in self.observed)
+        return Averages(self.observed, seconds) if seconds > 0 else None
+
+
+class Averages:
+    """Windowed averages of what batches showed (JAQ-A25).
+
+    Parameters
+    ----------
+    observed
+        The batches.
+    seconds
+        Event time of all of them.
+    """
+
+    def __init__(self, observed: list[Observed], seconds: float) -> None:
+        self._n, self._seconds = len(observed), seconds
+        self._arrived, self._probed, self._found, sizes, self._probe_us = (
+            np.array([getattr(one, name) for one in observed], np.float64).sum(axis=0)
+            for name in ("arrived", "probed", "found", "sizes", "probe_us")
+        )
+        self._sizes: Floats = sizes / self._n
+        self._receive_us = sum(one.receive_us for one in observed)
+
+    def model(self, tree: Tree, *, in_time: bool) -> PlanModel:
+        """The plan with these numbers; `in_time`: probes cost CPU time, else one each."""
+        siblings = [tree.sibling(node) for node in range(tree.root)]
+        pairs = self._probed * self._sizes[siblings]  # that were compared, were there no index
+        by_join, pairs_by_join = self._found + self._found[siblings], pairs + pairs[siblings]
+        own = self._probed >= ENOUGH
+        found, compared = np.where(own, self._found, by_join), np.where(own, pairs, pairs_by_join)
+        on_sibling = np.divide(found, compared, out=np.zeros(tree.root), where=compared > 0)
+        sigmas = on_sibling[siblings]
+        return PlanModel.of(
+            tree, self._arrived[: tree.n_streams] / self._seconds, self._sizes, sigmas,
+            self._costs() if in_time else 1.0,
+        )  # fmt: skip
+
+    def _costs(self) -> Floats:
+        """CPU time of one probe of each node."""
+        total = max(float(self._probe_us.sum()), 1e-3) / max(float(self._probed.sum()), 1.0)
+        known = self._probed >= ENOUGH
+        costs = np.divide(
+            self._probe_us, self._probed, out=np.full_like(self._probed, total), where=known
+        )
+        floor: Floats = np.maximum(costs, 1e-3)
+        return floor
+
+    def resources(self, limits: PlanLimits) -> float:
+        """What may be spent on probes per second, in the model's unit."""
+        if limits.rate is not None:
+            return limits.rate
+        per_second = limits.cpu_us_per_second
+        if per_second is None:
+            assert limits.cpu_us_per_batch is not None
+            per_second = limits.cpu_us_per_batch * self._n / self._seconds
+        return max(0.0, per_second - self._receive_us / self._seconds)
+
+    def watched(self, model: PlanModel, mu: float) -> dict[str, float]:
+        """The numbers whose change is a reason to think again."""
+        values = {
+            f"rate of {name}": float(r)
+            for name, r in zip(model.tree.names, model.rates, strict=True)
+        }
+        for node, rho in enumerate(model.productivities):
+            values[f"productivity of {model.tree.label(node)}"] = float(rho)
+        return {**values, "resources": mu}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an analysis is asked: everything that it depends on.
+
+    Parameters
+    ----------
+    model, mu
+        The plan, and what may be spent.
+    freshness
+        Of each stream in seconds, where states can go stale.
+    reason
+        Why it is asked.
+    """
+
+    model: PlanModel
+    mu: float
+    freshness: tuple[float, ...] | None
+    reason: str
+
+    @classmethod
+    def of(cls, limits: PlanLimits, state: AllowanceState, tree: Tree) -> "Question | None":
+        """The question of a batch; None if nothing has changed by more than epsilon."""
+        averages = state.averages()
+        if averages is None:
+            return None
+        model = averages.model(tree, in_time=limits.rate is None)
+        mu = averages.resources(limits)
+        watched = averages.watched(model, mu)
+        reason = state.adaptation.should_analyse(watched)
+        if not reason:
+            return None
+        state.adaptation.analysed(watched)
+        stale = limits.limited and any(math.isfinite(age) for age in limits.freshness)
+        return cls(model, mu, limits.freshness if stale else None, reason)
+
+    def decide(self, state: AllowanceState, analysis: Analysis, at: float) -> bool:
+        """Take over what an analysis recommends, if that promises enough; whether it did."""
+        state.infeasible = analysis.allocation.infeasible
+        if self.model.saturation_resources <= CLEARLY * self.mu:
+            changed = state.allowances is not None
+            state.allowances = None
+            return changed
+        decision = state.adaptation.decide(at, self.reason, state.allowances, analysis)
+        if decision.actuated:
+            state.allowances = analysis.allocation.allowances.tolist()
+        return decision.actuated
