@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from streamjoin._explain import explain
     from streamjoin.spark.frames import join
     from streamjoin.spark.log_shedding import log_shedding
+    from streamjoin.spark.multi_frames import multi_join
     from streamjoin.spark.rescale import rescale
+    from streamjoin.spark.sql import sql
 
 __version__ = "0.1.0"
 __all__ = [
@@ -44,9 +46,11 @@ __all__ = [
     "join",
     "local",
     "log_shedding",
+    "multi_join",
     "oracle",
     "rescale",
     "rows",
+    "sql",
 ]
 
 _MODULES = ("local", "oracle")
@@ -54,7 +58,9 @@ _SPARK = {
     "explain": "streamjoin._explain",
     "join": "streamjoin.spark.frames",
     "log_shedding": "streamjoin.spark.log_shedding",
+    "multi_join": "streamjoin.spark.multi_frames",
     "rescale": "streamjoin.spark.rescale",
+    "sql": "streamjoin.spark.sql",
 }
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")
 

@@ -66,8 +66,8 @@ def explain(frame: "DataFrame | str | Path", *, rates: "Rates" = None) -> "Expla
 
 
 def _explain_file(path: str | Path, rates: "Rates") -> "Explanation":
-    if Path(path).suffix != ".toml":
-        msg = f"frame: got {str(path)!r}; allowed: a DataFrame or a pipeline file (*.toml)"
+    if Path(path).suffix not in (".toml", ".sql"):
+        msg = f"frame: got {str(path)!r}; allowed: a DataFrame or a pipeline file (*.toml, *.sql)"
         raise ConfigError(msg)
     try:
         from streamjoin.cli.explain import explain_file

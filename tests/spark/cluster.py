@@ -55,7 +55,7 @@ class Cluster:
             form=OutputForm(join.output, (NullType(),) * len(join.output), "counters"),
             agreed={},
             join_id="cluster",
-            late=LateSink.at(folder / "late", "join", join.streams),
+            late=LateSink.at(folder / "late", "join", {"left": join.left, "right": join.right}),
             hot=None
             if join.shedding
             else HotFolder(str(folder / "hot"), "join", self.labels, tasks),

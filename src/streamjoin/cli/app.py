@@ -48,7 +48,7 @@ def _common(
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The pipeline file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")],
 ) -> None:
     """Run the pipeline of a file until it ends, its duration is over, or Ctrl-C."""
     run_command(file)
@@ -56,7 +56,7 @@ def run(
 
 @app.command()
 def explain(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The pipeline file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")],
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Say what the join of a file will do, without starting it."""

@@ -1,4 +1,4 @@
-"""Explain the join of a pipeline file."""
+"""Explain the join of a pipeline file or of a SQL file."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from streamjoin.cli.pipeline_file import PipelineFile, load
-from streamjoin.cli.plan import plan
 from streamjoin.cli.sections import GeneratorSource
 from streamjoin.cli.session import borrowed
+from streamjoin.cli.sql_file import Settings, SqlFile, plan_of, read
 from streamjoin.errors import EngineError, StreamJoinError
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def explain_command(file: Path, *, as_json: bool) -> None:
     """Print what the join of a file will do: the text, or one JSON document."""
-    settings = load(file)
+    settings = read(file)
     Console(stderr=True, highlight=False).print("Starting Spark ...")
     explanation = _explain(settings, None)
     if as_json:
@@ -33,15 +32,15 @@ def explain_command(file: Path, *, as_json: bool) -> None:
 
 def explain_file(file: Path, rates: "Rates") -> "Explanation":
     """Explain the join of a file, in the Spark of this process or in one of its own."""
-    return _explain(load(file), rates)
+    return _explain(read(file), rates)
 
 
-def _explain(settings: PipelineFile, rates: "Rates") -> "Explanation":
+def _explain(settings: Settings, rates: "Rates") -> "Explanation":
     from streamjoin.spark.explain import explain_frame
     from streamjoin.spark.failures import root_cause
 
     # Neither the time nor the folder matters: nothing is started.
-    pipeline = plan(settings, now=0.0, scratch=Path())
+    pipeline = plan_of(settings, now=0.0, scratch=Path())
     with borrowed(settings) as spark:
         try:
             return explain_frame(pipeline.joined(spark), rates or _generated(settings))
@@ -51,8 +50,10 @@ def _explain(settings: PipelineFile, rates: "Rates") -> "Explanation":
             raise EngineError(root_cause(error)) from error
 
 
-def _generated(settings: PipelineFile) -> tuple[float, float] | None:
+def _generated(settings: Settings) -> tuple[float, float] | None:
     """Rows per second of two generated streams."""
+    if isinstance(settings, SqlFile):
+        return settings.rates
     left, right = settings.left, settings.right
     if isinstance(left, GeneratorSource) and isinstance(right, GeneratorSource):
         return left.rate, right.rate

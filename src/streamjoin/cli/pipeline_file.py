@@ -78,9 +78,9 @@ def _check(file: Path, document: dict[str, Any]) -> PipelineFile:
     for name in document:
         _expect(name in TABLES, name, unknown_name(name, TABLES))
     sources = _sources(document.get("sources"))
-    join = _section("join", JoinSection, document.get("join", {}))
-    sink = _section("sink", SinkSection, document.get("sink", {}))
-    run = _section("run", RunSection, document.get("run", {}))
+    join = section("join", JoinSection, document.get("join", {}))
+    sink = section("sink", SinkSection, document.get("sink", {}))
+    run = section("run", RunSection, document.get("run", {}))
     names = _sides(join, list(sources))
     _check_ending(run, sources)
     needed = sink.path is None and sink.type not in TEMPORARY_SINKS
@@ -94,7 +94,7 @@ def _check(file: Path, document: dict[str, Any]) -> PipelineFile:
         join=join,
         sink=sink,
         run=run,
-        spark=_spark_settings(document.get("spark", {})),
+        spark=spark_settings(document.get("spark", {})),
     )
 
 
@@ -104,7 +104,8 @@ def _expect(holds: bool, key: str, what: str) -> None:
         raise ConfigError(msg)
 
 
-def _section(name: str, model: type[S], table: Any) -> S:
+def section(name: str, model: type[S], table: Any) -> S:
+    """Check a table of a file; a line for each mistake."""
     _expect(isinstance(table, dict), name, f"got {table!r}; allowed: a table [{name}]")
     try:
         return model(**table)
@@ -120,7 +121,7 @@ def _sources(tables: Any) -> dict[str, Source]:
     for name, table in tables.items():
         generated = isinstance(table, dict) and table.get("type") == "generator"
         model: type[Source] = GeneratorSource if generated else StreamSource
-        sources[name] = _section(f"sources.{name}", model, table)
+        sources[name] = section(f"sources.{name}", model, table)
     return sources
 
 
@@ -140,7 +141,7 @@ def _check_ending(run: RunSection, sources: Mapping[str, Source]) -> None:
         _expect(not endless or run.trigger != AVAILABLE_NOW, f"sources.{name}.seconds", what)
 
 
-def _spark_settings(table: Any) -> dict[str, str]:
+def spark_settings(table: Any) -> dict[str, str]:
     """Flatten ``[spark]``: TOML reads the dots of a bare ``spark.sql.x = 1`` as nested tables."""
     _expect(isinstance(table, dict), "spark", f"got {table!r}; allowed: a table [spark]")
     settings = dict(_flatten("", table))

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.cli.pipeline_file import PipelineFile, Source, option_text
-from streamjoin.cli.sections import AVAILABLE_NOW, GeneratorSource, RowsWindow, Window
+from streamjoin.cli.sections import (
+    AVAILABLE_NOW,
+    GeneratorSource,
+    RowsWindow,
+    RunSection,
+    SinkSection,
+    Window,
+)
 from streamjoin.durations import format_duration, parse_duration
 from streamjoin.windows import Rows
 
@@ -17,8 +24,8 @@ _MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "shed", "utili
 _DURATIONS: Final = ("disorder", "cycle", "lag", "backlog")
 
 
-def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipeline":
-    """Make the pipeline.
+def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.JoinPipeline":
+    """Make the pipeline of a TOML file.
 
     Parameters
     ----------
@@ -29,21 +36,34 @@ def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.Pipelin
     scratch
         Folder for a checkpoint that need not outlive the run.
     """
-    from streamjoin.spark.pipeline import Pipeline, Sink
+    from streamjoin.spark.pipeline import JoinPipeline
 
-    sink, run = settings.sink, settings.run
-    path = resolve(settings.file, sink.path)
-    checkpoint = resolve(settings.file, run.checkpoint)
+    where = destination(settings.file, settings.sink, settings.run, scratch)
+    arguments = _join(settings, where["checkpoint"])
+    return JoinPipeline(
+        left=spark_source(settings.file, settings.left, now),
+        right=spark_source(settings.file, settings.right, now),
+        join=arguments,
+        budget=arguments["budget"],
+        shed=arguments["shed"],
+        late_rows=arguments["late_rows"],
+        **where,
+    )
+
+
+def destination(file: Path, sink: SinkSection, run: RunSection, scratch: Path) -> dict[str, Any]:
+    """Where results go and when: the sink, the checkpoint and the trigger of a pipeline."""
+    from streamjoin.spark.pipeline import Sink
+
+    path = resolve(file, sink.path)
+    checkpoint = resolve(file, run.checkpoint)
     if checkpoint is None:
         checkpoint = f"{path}_checkpoint" if path else str(scratch / "checkpoint")
-    return Pipeline(
-        left=_source(settings, settings.left, now),
-        right=_source(settings, settings.right, now),
-        join=_join(settings, checkpoint),
-        sink=Sink(sink.type, path, _texts(sink.options)),
-        checkpoint=checkpoint,
-        trigger=None if run.trigger == AVAILABLE_NOW else _for_spark(run.trigger),
-    )
+    return {
+        "sink": Sink(sink.type, path, _texts(sink.options)),
+        "checkpoint": checkpoint,
+        "trigger": None if run.trigger == AVAILABLE_NOW else _for_spark(run.trigger),
+    }
 
 
 def _join(settings: PipelineFile, checkpoint: str) -> dict[str, Any]:
@@ -77,7 +97,8 @@ def _for_spark(duration: str) -> str:
     return format_duration(parse_duration(duration, "run.trigger"))
 
 
-def _source(settings: PipelineFile, source: Source, now: float) -> "pipeline.Source":
+def spark_source(file: Path, source: Source, now: float) -> "pipeline.Source":
+    """A source of a file in Spark's words."""
     from streamjoin.spark.generator import FORMAT
     from streamjoin.spark.pipeline import Source as SparkSource
 
@@ -95,7 +116,7 @@ def _source(settings: PipelineFile, source: Source, now: float) -> "pipeline.Sou
     options = _texts(source.options)
     if source.max_files_per_trigger is not None:
         options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
-    path = resolve(settings.file, source.path)
+    path = resolve(file, source.path)
     return SparkSource(source.type, path, source.ddl, options, source.select)
 
 

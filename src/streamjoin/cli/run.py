@@ -15,10 +15,9 @@ from rich.console import Console
 
 from streamjoin.cli.display import Display, summary
 from streamjoin.cli.left_out import LeftOut
-from streamjoin.cli.pipeline_file import PipelineFile, load
-from streamjoin.cli.plan import plan
 from streamjoin.cli.sections import JoinSection
 from streamjoin.cli.session import start
+from streamjoin.cli.sql_file import Settings, SqlFile, plan_of, read
 from streamjoin.durations import parse_duration
 from streamjoin.errors import EngineError, StreamJoinError
 
@@ -30,19 +29,25 @@ if TYPE_CHECKING:
 
 def run_command(file: Path) -> None:
     """Run the pipeline of a file and show how it goes."""
-    settings = load(file)
+    settings = read(file)
     # A pipe or a file has no width of its own; 80 columns would fold the paths of the summary.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     with tempfile.TemporaryDirectory(prefix="streamjoin-") as folder:
         scratch = Path(folder)
-        pipeline = plan(settings, round(time.time()), scratch)
-        console.print(headline(settings.names, settings.join), markup=False)
+        pipeline = plan_of(settings, round(time.time()), scratch)
+        console.print(_headline(settings), markup=False)
         with console.status("Starting Spark ..."):
             spark = start(settings, scratch)
         try:
             _run(spark, settings, pipeline, console)
         finally:
             spark.stop()
+
+
+def _headline(settings: Settings) -> str:
+    if isinstance(settings, SqlFile):
+        return settings.headline()
+    return headline(settings.names, settings.join)
 
 
 def headline(names: tuple[str, str], join: JoinSection) -> str:
@@ -66,15 +71,13 @@ def headline(names: tuple[str, str], join: JoinSection) -> str:
     return f"{what}{on}{where} within {within}{budget}"
 
 
-def _run(
-    spark: "SparkSession", settings: PipelineFile, pipeline: "Pipeline", console: Console
-) -> None:
+def _run(spark: "SparkSession", settings: Settings, pipeline: "Pipeline", console: Console) -> None:
     from streamjoin.spark.failures import root_cause
     from streamjoin.spark.watch import follow
 
     duration = settings.run.duration
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
-    left_out = LeftOut(pipeline.join["budget"], pipeline.join["shed"])
+    left_out = LeftOut(pipeline.budget, pipeline.shed)
     with _signals() as stopped, Display(console, left_out) as display:
         try:
             query = pipeline.start(spark)
@@ -84,7 +87,7 @@ def _run(
         except Exception as error:
             raise EngineError(root_cause(error)) from error
     kept = pipeline.checkpoint if settings.sink.path or settings.run.checkpoint else None
-    places = pipeline.sink.path, kept, pipeline.join["late_rows"]
+    places = pipeline.sink.path, kept, pipeline.late_rows
     near = (place and _near(place) for place in places)
     console.print(summary(display.totals, *near, left_out=left_out))
 

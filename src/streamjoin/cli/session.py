@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamjoin.cli.pipeline_file import PipelineFile
+from streamjoin.cli.sql_file import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def start(settings: PipelineFile, scratch: Path) -> "SparkSession":
+def start(settings: Settings, scratch: Path) -> "SparkSession":
     """Start Spark, quietly, with the file's settings and the generator of made-up streams.
 
     Parameters
@@ -40,7 +40,7 @@ def start(settings: PipelineFile, scratch: Path) -> "SparkSession":
 
 
 @contextmanager
-def borrowed(settings: PipelineFile) -> Iterator["SparkSession"]:
+def borrowed(settings: Settings) -> Iterator["SparkSession"]:
     """A session in the Spark that runs in this process; if none does, one that ends afterwards."""
     from streamjoin.spark.generator import register_generator
     from streamjoin.spark.pipeline import session_beside

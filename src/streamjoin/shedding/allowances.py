@@ -8,7 +8,7 @@ its own.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -53,6 +53,23 @@ class PlanLimits:
     cpu_us_per_batch: float | None = None
     freshness: tuple[float, ...] = ()
     limited: bool = False
+
+    def over_shards(self, n_shards: int, n_cores: int) -> "PlanLimits":
+        """The part of one shard.
+
+        Examples
+        --------
+        >>> PlanLimits(cpu_us_per_second=5e5).over_shards(8, n_cores=4).cpu_us_per_second
+        250000.0
+        """
+        second, batch = self.cpu_us_per_second, self.cpu_us_per_batch
+        return replace(
+            self,
+            rate=None if self.rate is None else self.rate / n_shards,
+            # A shard runs on one core at a time, however many there are.
+            cpu_us_per_second=None if second is None else second * min(1.0, n_cores / n_shards),
+            cpu_us_per_batch=None if batch is None else batch / n_shards,
+        )
 
 
 @dataclass(frozen=True)

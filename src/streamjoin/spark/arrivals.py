@@ -1,13 +1,13 @@
 """Packed rows of one shard back to what each side brings."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamjoin._typing import SIDES, Side
+from streamjoin._typing import SIDES
 from streamjoin.core.batch import Batch
 from streamjoin.core.order import Order
 from streamjoin.core.stream import Stream
@@ -21,10 +21,11 @@ Arrivals = tuple[Arrival, Arrival]
 class PackedRow(NamedTuple):
     """What one map task sent one shard in one chunk."""
 
-    side: Side
+    side: int
     part: int
     chunk: int
     latest: int
+    newest: int
     nulls: int
     clock: int
     began: int
@@ -63,8 +64,18 @@ def unpack(join: WindowJoin, packed: list[PackedRow]) -> tuple[Arrivals, int]:
     Blobs come in any order; they are put in that of map partition and chunk, so that a batch which
     is run again gives the same rows.
     """
-    left, right = (_arrival(join, side, _of(side, packed)) for side in SIDES)
-    return (left, right), max(row.clock for row in packed)
+    left, right = unpack_inputs(join.streams, packed)
+    return (left, right), clock_of(packed)
+
+
+def unpack_inputs(streams: Sequence[Stream], packed: list[PackedRow]) -> list[Arrival]:
+    """What each input brings, in the order of map partition and chunk."""
+    return [_arrival(stream, _of(number, packed)) for number, stream in enumerate(streams)]
+
+
+def clock_of(packed: list[PackedRow]) -> int:
+    """The clock of a batch."""
+    return max(row.clock for row in packed)
 
 
 def unpack_spread(join: WindowJoin, packed: list[PackedRow], watermark: int | None) -> Arrivals:
@@ -78,27 +89,27 @@ def unpack_spread(join: WindowJoin, packed: list[PackedRow], watermark: int | No
     return left, right
 
 
-def _of(side: Side, packed: list[PackedRow]) -> list[PackedRow]:
+def _of(side: int, packed: list[PackedRow]) -> list[PackedRow]:
     return sorted((row for row in packed if row.side == side), key=lambda row: row[:3])
 
 
-def _latest(rows: list[PackedRow]) -> int | None:
-    latest = max((row.latest for row in rows), default=NEVER)
+def _largest(times: Iterable[int]) -> int | None:
+    latest = max(times, default=NEVER)
     return None if latest == NEVER else int(latest)
 
 
-def _arrival(join: WindowJoin, side: Side, rows: list[PackedRow]) -> Arrival:
-    stream = join.streams[side]
+def _arrival(stream: Stream, rows: list[PackedRow]) -> Arrival:
     loose = list(_read((row.loose for row in rows), stream.stored))
     orders = [Order.from_bytes(row.order) for row in rows if row.order is not None]
     return Arrival(
         batch=Batch.gather(list(_read((row.blob for row in rows), stream.stored)), stream),
         loose=pa.concat_batches(loose) if loose else None,
-        latest=_latest(rows),
+        latest=_largest(row.latest for row in rows),
         nulls=sum(int(row.nulls) for row in rows),
         order=Order.joined(orders) if stream.window_rows is not None else None,
         total=sum(int(row.joinable) for row in rows),
         share=min((float(row.let_in) for row in rows), default=1.0),
+        newest=_largest(row.newest for row in rows),
     )
 
 
@@ -108,7 +119,7 @@ def _spread_arrival(stream: Stream, rows: list[PackedRow], watermark: int | None
         times = copies.column(stream.time).view(pa.int64())
         on_time = copies if watermark is None else copies.filter(pc.greater_equal(times, watermark))
         chunks += [on_time] if on_time.num_rows else []
-    return Arrival(Batch.gather(chunks, stream), latest=_latest(rows))
+    return Arrival(Batch.gather(chunks, stream), latest=_largest(row.latest for row in rows))
 
 
 def _read(blobs: Iterable[bytes | None], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

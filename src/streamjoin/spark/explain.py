@@ -22,7 +22,8 @@ from streamjoin.spark.explain_methods import Methods, invalidation, methods
 from streamjoin.spark.explain_state import SideEstimate, estimate, totals
 from streamjoin.spark.explain_warnings import Advice, advice
 from streamjoin.spark.explain_words import Shards
-from streamjoin.spark.plans import JoinPlan, plans_of
+from streamjoin.spark.plans import JoinPlan, plans_of, queries_of
+from streamjoin.spark.sql_explain import QueryExplanation, explain_query
 
 Rates = tuple[float, float] | Mapping[str, tuple[float, float]] | None
 """Rows per second (left, right); or such pairs by the name of the join, where there are several."""
@@ -120,13 +121,15 @@ class JoinExplanation:
 class Explanation:
     """What the joins of a DataFrame will do; its text is meant to be read, `to_dict` for programs.
 
-    The first join of the data's way comes first.
+    The first join of the data's way comes first; `queries` are those of `streamjoin.sql`.
     """
 
     joins: tuple[JoinExplanation, ...]
+    queries: tuple[QueryExplanation, ...] = ()
 
     def __str__(self) -> str:
-        return "\n\n".join("\n".join(join.lines()) for join in self.joins)
+        texts = ["\n".join(_query_lines(query)) for query in self.queries]
+        return "\n\n".join([*texts, *("\n".join(join.lines()) for join in self.joins)])
 
     def __repr__(self) -> str:
         return str(self)
@@ -157,7 +160,16 @@ def explain_frame(frame: DataFrame, rates: Rates = None) -> Explanation:
         msg = "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns"
         raise ConfigError(msg)
     chosen = _rates(rates, [plan.name for plan in plans])
-    return Explanation(tuple(_explained(plan, chosen.get(plan.name)) for plan in reversed(plans)))
+    return Explanation(
+        tuple(_explained(plan, chosen.get(plan.name)) for plan in reversed(plans)),
+        tuple(explain_query(query) for query in reversed(queries_of(frame))),
+    )
+
+
+def _query_lines(query: QueryExplanation) -> Iterator[str]:
+    yield from _wrapped("", " " * 2, query.title)
+    for title, texts in query.sections():
+        yield from _section(title, texts)
 
 
 def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplanation:

@@ -27,6 +27,7 @@ from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
+from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
@@ -185,7 +186,7 @@ def join(
     """
     _refuse_other_frames(left, right)
     resolved = resolve(
-        (_arrow_schema(left, "left"), _arrow_schema(right, "right")),
+        (arrow_schema(left, "left"), arrow_schema(right, "right")),
         on=on, where=where, how=how, direction=direction, time=time, window=window,
         lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes,
         budget=budget, shed=shed, split=split, utility=utility, weights=weights,
@@ -194,13 +195,17 @@ def join(
     )  # fmt: skip
     settings = resolved.join
     if budget is not None:
-        _refuse_budget(budget, left)
+        refuse_budget(budget, left)
     _refuse_collations(settings, left, right)
-    _check_name(name, left, right)
-    late = None if late_rows is None else LateSink.at(late_rows, name, settings.streams)
+    check_name(name, left, right)
+    late = (
+        None
+        if late_rows is None
+        else LateSink.at(late_rows, name, dict(zip(SIDE_NAMES, settings.streams, strict=True)))
+    )
     spark = left.sparkSession
     n_partitions = prepare(spark, streaming=left.isStreaming)
-    n_shards = _shards(shards, spark, n_partitions)
+    n_shards = n_shards_of(shards, spark, n_partitions)
     routing = _routing(settings, n_shards, _rates(rates))
     calibration = load()
     if calibration is not None:
@@ -263,7 +268,7 @@ def _filtered(result: DataFrame, resolved: Resolved) -> DataFrame:
     structs = []
     for side, stream in zip(SIDES, resolved.join.streams, strict=True):
         fields = [
-            _column(column.name).alias(stream.schema.names[position])
+            named(column.name).alias(stream.schema.names[position])
             for column in resolved.join.output
             if (position := column.position_on(side)) is not None
         ]
@@ -272,24 +277,27 @@ def _filtered(result: DataFrame, resolved: Resolved) -> DataFrame:
     if clash:
         msg = f"where: the result has a column {min(clash)!r}; allowed: other names (rename it)"
         raise ConfigError(msg)
-    names = [_column(name) for name in result.columns]
+    names = [named(name) for name in result.columns]
     return result.select(*names, *structs).filter(resolved.rest or "true").select(*names)
 
 
-def _column(name: str) -> Column:
+def named(name: str) -> Column:
+    """A column by its exact name."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _check_name(name: object, left: DataFrame, right: DataFrame) -> None:
+def check_name(name: object, *frames: DataFrame) -> None:
+    """Refuse a name for counters that a join before has."""
     if not isinstance(name, str) or not name:
         msg = f"name: got {name!r}; allowed: a non-empty string"
         raise ConfigError(msg)
-    if any(plan.name == name for frame in (left, right) for plan in plans_of(frame)):
+    if any(plan.name == name for frame in frames for plan in plans_of(frame)):
         msg = f"name: {name!r} is the name of a join before this one; allowed: another name"
         raise ConfigError(msg)
 
 
-def _refuse_budget(budget: Budget, frame: DataFrame) -> None:
+def refuse_budget(budget: Budget, frame: DataFrame) -> None:
+    """Refuse a budget where it would mean nothing."""
     if not frame.isStreaming:
         msg = "budget: got one for batch DataFrames; allowed: with streams (their time is budgeted)"
         raise ConfigError(msg)
@@ -337,13 +345,14 @@ def _refuse_collations(join: WindowJoin, left: DataFrame, right: DataFrame) -> N
     if join.predicate is not None:
         used += [("where", column.side, column.position) for column in join.predicate.columns()]
     for argument, side, position in used:
-        field = frames[side].schema.fields[position]
-        for collation in _collations(field.dataType) - {"UTF8_BINARY"}:
-            msg = (
-                f"{argument}: {field.name!r} has collation {collation}; "
-                "allowed: UTF8_BINARY (cast it)"
-            )
-            raise DataError(msg)
+        refuse_collation(frames[side], frames[side].columns[position], argument)
+
+
+def refuse_collation(frame: DataFrame, name: str, argument: str = "on") -> None:
+    """Refuse to compare a column whose strings are not compared by their bytes."""
+    for collation in _collations(frame.schema[name].dataType) - {"UTF8_BINARY"}:
+        msg = f"{argument}: {name!r} has collation {collation}; allowed: UTF8_BINARY (cast it)"
+        raise DataError(msg)
 
 
 def _collations(kind: DataType) -> set[str]:
@@ -358,7 +367,8 @@ def _collations(kind: DataType) -> set[str]:
     return set()
 
 
-def _arrow_schema(frame: DataFrame, argument: str) -> pa.Schema:
+def arrow_schema(frame: DataFrame, argument: str) -> pa.Schema:
+    """Schema of a DataFrame in Arrow's words."""
     return pa.schema([_arrow_field(field, argument) for field in frame.schema.fields])
 
 
@@ -388,7 +398,8 @@ def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tu
     return tuple(kinds)
 
 
-def _shards(asked: int | None, spark: SparkSession, n_partitions: int) -> int:
+def n_shards_of(asked: int | None, spark: SparkSession, n_partitions: int) -> int:
+    """The number of shards: as asked, or one per core."""
     if asked is None:
         return min(n_partitions, n_cores(spark))
     if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MOST_SHARDS:

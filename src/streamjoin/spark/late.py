@@ -4,6 +4,7 @@ A file's name says which query, shard and batch wrote it. A batch that is run ag
 rows to the same name, and a file appears only when it is whole.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -11,10 +12,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamjoin._typing import SIDES, Side
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
-from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.late_rows import LateRows
 from streamjoin.spark.folders import reachable, system_of, write_whole
 from streamjoin.spark.worker import Run
@@ -24,7 +23,7 @@ LATE_BY: Final = "late_by"
 
 @dataclass(frozen=True)
 class LateSink:
-    """Writes late rows below a folder, one sub-folder for each side.
+    """Writes late rows below a folder, one sub-folder for each input.
 
     `name` is the join's: several joins of a query may share a folder.
     """
@@ -33,29 +32,29 @@ class LateSink:
     name: str
 
     @classmethod
-    def at(cls, folder: object, name: str, streams: tuple[Stream, Stream]) -> "LateSink":
+    def at(cls, folder: object, name: str, streams: Mapping[str, Stream]) -> "LateSink":
         """Check the user's folder; a path without a scheme is one on this machine."""
         found = reachable(folder, "late_rows", "a folder, or its address (s3://, hdfs://)")
-        for side in SIDES:
-            if LATE_BY in (column.lower() for column in streams[side].schema.names):
+        for stream, of in streams.items():
+            if LATE_BY in (column.lower() for column in of.schema.names):
                 msg = (
-                    f"late_rows: the {SIDE_NAMES[side]} stream has a column {LATE_BY!r}; "
+                    f"late_rows: the {stream} stream has a column {LATE_BY!r}; "
                     "allowed: other names (rename it)"
                 )
                 raise ConfigError(msg)
         return cls(found, name)
 
     def write(
-        self, side: Side, late: LateRows, stream: Stream, run: Run, shard: int, sequence: int
+        self, name: str, late: LateRows, stream: Stream, run: Run, shard: int, sequence: int
     ) -> None:
-        """Write one side's late rows of one batch."""
+        """Write one input's late rows of one batch."""
         if not len(late):
             return
         columns = [*late.rows.columns[: len(stream.schema)], pa.array(late.late_by)]
         table = pa.table(columns, names=[*stream.schema.names, LATE_BY])
         system, root = system_of(self.folder)
         join = quote(self.name, safe="")
-        path = f"{root}/{SIDE_NAMES[side]}/{run.query}-{join}-{shard:04d}-{sequence:08d}.parquet"
+        path = f"{root}/{name}/{run.query}-{join}-{shard:04d}-{sequence:08d}.parquet"
         write_whole(
             system, path, run.attempt, lambda draft: pq.write_table(table, draft, filesystem=system)
         )

@@ -10,16 +10,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from streamjoin._typing import Side
+from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.batch import Arranged, Batch, arrange
+from streamjoin.core.stream import Stream
 from streamjoin.joins.hot_keys import HotKey, HotKeys
-from streamjoin.joins.window_join import WindowJoin
 from streamjoin.shedding.selection import is_let_in
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder, describe
@@ -37,7 +37,7 @@ NEVER: Final = -(2**63)
 """Stands for no time: with a null among them pandas would turn the times into floats."""
 
 PACKED_DDL: Final = (
-    "shard long, side int, part int, chunk int, latest long, nulls long, clock long, "
+    "shard long, side int, part int, chunk int, latest long, newest long, nulls long, clock long, "
     "began long, total long, joinable long, dropped long, let_in double, "
     "task_rows long, all_rows long, known string, "
     "blob binary, loose binary, order binary, spread binary, copies binary"
@@ -49,6 +49,7 @@ _PACKED: Final = pa.schema(
         ("part", pa.int32()),
         ("chunk", pa.int32()),
         ("latest", pa.int64()),
+        ("newest", pa.int64()),
         ("nulls", pa.int64()),
         ("clock", pa.int64()),
         ("began", pa.int64()),
@@ -67,8 +68,21 @@ _PACKED: Final = pa.schema(
     ]
 )
 Batches = Iterable[pa.RecordBatch]
+Marks = tuple[int | None, int | None]
+"""How far a join before has come, and the newest time that it has seen."""
 Known = dict[int, list[HotKey]]
 """The hot keys that a map task knows of, by the label of their home."""
+
+
+class Packed(Protocol):
+    """What packing needs to know of a join."""
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Its inputs."""
+
+    def keeps(self, side: Any) -> bool:
+        """Whether rows of an input come out even if they match nothing."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +92,16 @@ class Packer:
     Each packed row holds what one map task has for one shard in one chunk: `blob` the rows,
     `loose` those that can match nothing but are answered, `order` the times of all rows and which
     of them are the shard's. `clock` is the task's, which `began` when it says, `latest` the largest
-    event time of the chunk; `total` counts its rows, `dropped` those that were turned away as only
+    event time of the chunk, or how far a join before has come, and `newest` the newest that this
+    one has seen; `total` counts its rows, `dropped` those that were turned away as only
     the share `let_in` is wanted, `joinable` the others that can match something and `nulls`, in the
     first shard, those that cannot. Of hot keys, `spread` are rows that the shard counts, `copies`
     those that another one does, `known` says which of the shard's keys the task took for hot,
     `task_rows` and `all_rows` how many rows were sent to the shards that share its task and to all.
     """
 
-    join: WindowJoin
-    side: Side
+    join: Packed
+    side: int
     labels: tuple[int, ...]
     routing: Routing
     hot: HotFolder | None = None
@@ -116,14 +131,15 @@ class Packer:
         share: float = 1.0,
     ) -> pa.RecordBatch:
         stream = self.join.streams[self.side]
+        rows, reached = self._without_marks(rows)
         arranged = arrange(rows, stream)
         dropped = arranged.rows.num_rows
         if share < 1:
             batch = Batch(arranged.rows, stream)
-            chosen = pa.array(is_let_in(batch, self.side, share))
+            chosen = pa.array(is_let_in(batch, self._left_or_right, share))
             arranged = arranged._replace(rows=arranged.rows.filter(chosen))
         dropped -= arranged.rows.num_rows
-        latest = NEVER if arranged.latest is None else arranged.latest
+        latest, newest = reached or (arranged.latest, None)
         n = len(self.labels)
         split, spread = self._split(Batch(arranged.rows, stream), known)
         blobs = _serialize(arranged.rows, split)
@@ -134,7 +150,8 @@ class Packer:
             pa.array([self.side] * n, pa.int32()),
             pa.array([part] * n, pa.int32()),
             pa.array([chunk] * n, pa.int32()),
-            pa.array([latest] * n, pa.int64()),
+            pa.array([NEVER if latest is None else latest] * n, pa.int64()),
+            pa.array([NEVER if newest is None else newest] * n, pa.int64()),
             pa.array([arranged.loose.num_rows] + [0] * (n - 1), pa.int64()),
             pa.array([time.time_ns() // 1000] * n, pa.int64()),
             pa.array([began] * n, pa.int64()),
@@ -151,12 +168,21 @@ class Packer:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
 
+    @property
+    def _left_or_right(self) -> Side:
+        """The side, where there are two."""
+        return LEFT if self.side == LEFT else RIGHT
+
+    def _without_marks(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Marks | None]:
+        """The rows of a stream: all of them are."""
+        return rows, None
+
     def _split(self, batch: Batch, known: Known | None) -> tuple[Split, Split | None]:
         """Positions by fragment, and those of rows that are spread."""
         if known is not None and any(known.values()):
             hot = HotKeys([key for keys in known.values() for key in keys])
             reach = self.join.streams[1 - self.side].window_us
-            found = split_hot(hot, batch, self.side, len(self.labels), reach)
+            found = split_hot(hot, batch, self._left_or_right, len(self.labels), reach)
             if found is not None:
                 return found
         return self.routing.split(batch, self.side), None

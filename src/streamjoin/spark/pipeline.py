@@ -1,10 +1,14 @@
-"""A whole pipeline, two sources, one join, one sink, as values that become a streaming query."""
+"""A whole pipeline, sources, one join, one sink, as values that become a streaming query."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from streamjoin.budget import Budget
+from streamjoin.joins.sql.query import Query
 from streamjoin.spark.frames import join
+from streamjoin.spark.sql import run_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,34 +87,34 @@ class Sink:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """Two sources, the join's arguments, a sink, and when to run.
+@dataclass(frozen=True, kw_only=True)
+class Pipeline(ABC):
+    """Streams, what is made of them, a sink, and when to run.
 
     Parameters
     ----------
-    left, right
-        The two streams.
-    join
-        Keyword arguments of `streamjoin.join`.
     sink
         Where results go.
     checkpoint
         Folder that makes a restart go on where the query stopped.
     trigger
         Time between micro-batches such as ``"2 seconds"``; None takes what is available and ends.
+    budget
+        What the join may use, as far as it is said.
+    shed, late_rows
+        What gives way, and the folder for late rows, as `streamjoin.join` has them.
     """
 
-    left: Source
-    right: Source
-    join: Mapping[str, Any]
     sink: Sink
     checkpoint: str
     trigger: str | None = None
+    budget: Budget | None = None
+    shed: str | Sequence[str] | None = None
+    late_rows: str | None = None
 
+    @abstractmethod
     def joined(self, spark: "SparkSession") -> "DataFrame":
-        """The join's result as a streaming DataFrame that is not running."""
-        return join(self.left.open(spark), self.right.open(spark), **self.join)
+        """The result as a streaming DataFrame that is not running."""
 
     def start(self, spark: "SparkSession") -> "StreamingQuery":
         """Start the query; the caller watches and stops it."""
@@ -122,3 +126,49 @@ class Pipeline:
         else:
             writer = writer.trigger(processingTime=self.trigger)
         return writer.start(self.sink.path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinPipeline(Pipeline):
+    """Two streams and one join.
+
+    Parameters
+    ----------
+    left, right
+        The two streams.
+    join
+        Keyword arguments of `streamjoin.join`.
+    """
+
+    left: Source
+    right: Source
+    join: Mapping[str, Any]
+
+    def joined(self, spark: "SparkSession") -> "DataFrame":
+        """The join's result."""
+        return join(self.left.open(spark), self.right.open(spark), **self.join)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlPipeline(Pipeline):
+    """Any number of streams and one query.
+
+    Parameters
+    ----------
+    streams
+        The streams by name.
+    query
+        What is asked of them.
+    settings
+        Keyword arguments of `streamjoin.sql`.
+    """
+
+    streams: Mapping[str, Source]
+    query: Query
+    settings: Mapping[str, Any]
+
+    def joined(self, spark: "SparkSession") -> "DataFrame":
+        """The query's result."""
+        used = {source.stream.lower() for source in self.query.streams.sources}
+        frames = {n: source.open(spark) for n, source in self.streams.items() if n.lower() in used}
+        return run_query(self.query, frames, **self.settings)

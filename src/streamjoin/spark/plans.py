@@ -6,14 +6,18 @@ its name, so the joins of any DataFrame that was derived from one can be found i
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
 
 from streamjoin.budget import Budget
 from streamjoin.joins.arguments import Resolved
+from streamjoin.joins.multi.arguments import ResolvedPlan
 from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.routing import Routing
+
+if TYPE_CHECKING:
+    from streamjoin.joins.sql.query_plan import QueryPlan
 
 COUNTERS: Final = "_counters_"
 _MARK: Final = re.compile(COUNTERS + r"([0-9a-f]{32})")
@@ -53,23 +57,68 @@ class JoinPlan:
     budget: Budget | None = None
 
 
+@dataclass(frozen=True)
+class MultiPlan:
+    """One operator of a join of many streams as it will run.
+
+    Parameters
+    ----------
+    name
+        Name of its counters.
+    resolved
+        The whole join.
+    step
+        Which of its operators this is.
+    n_shards, n_partitions, streaming, late_rows, budget
+        As of a `JoinPlan`.
+    """
+
+    name: str
+    resolved: ResolvedPlan
+    step: int
+    n_shards: int
+    n_partitions: int
+    streaming: bool
+    late_rows: str | None
+    budget: Budget | None = None
+
+
 _MOST: Final = 1024
-_PLANS: dict[str, JoinPlan] = {}
+_PLANS: dict[str, JoinPlan | MultiPlan] = {}
+_QUERIES: "dict[str, QueryPlan]" = {}
 
 
-def remember(join_id: str, plan: JoinPlan) -> None:
+def remember(join_id: str, plan: JoinPlan | MultiPlan) -> None:
     """Keep a plan under its id; the oldest of very many are forgotten."""
-    _PLANS[join_id] = plan
-    while len(_PLANS) > _MOST:
-        _PLANS.pop(next(iter(_PLANS)))
+    _keep(_PLANS, join_id, plan)
 
 
-def plans_of(frame: DataFrame) -> list[JoinPlan]:
+def note(frame: DataFrame, query: "QueryPlan") -> None:
+    """Keep the query that a DataFrame was made by, with its last join."""
+    _keep(_QUERIES, next(iter(_ids(frame))), query)
+
+
+def queries_of(frame: DataFrame) -> "list[QueryPlan]":
+    """The queries that a DataFrame comes from, outermost first."""
+    return [_QUERIES[join_id] for join_id in _ids(frame) if join_id in _QUERIES]
+
+
+def _keep(kept: dict[str, Any], join_id: str, plan: object) -> None:
+    kept[join_id] = plan
+    while len(kept) > _MOST:
+        kept.pop(next(iter(kept)))
+
+
+def plans_of(frame: DataFrame) -> list[JoinPlan | MultiPlan]:
     """The joins that a DataFrame comes from, outermost first."""
+    return [_PLANS[join_id] for join_id in _ids(frame) if join_id in _PLANS]
+
+
+def _ids(frame: DataFrame) -> dict[str, None]:
+    """Ids of the joins that a DataFrame comes from, outermost first."""
     if is_connect(frame.sparkSession):
         connected: Any = frame
         text = connected._explain_string(extended=True)
     else:
         text = frame._jdf.queryExecution().analyzed().toString()
-    ids = dict.fromkeys(_MARK.findall(text))
-    return [_PLANS[join_id] for join_id in ids if join_id in _PLANS]
+    return dict.fromkeys(_MARK.findall(text))

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from streamjoin._typing import LEFT, RIGHT, SIDES
 from streamjoin.errors import StateError
 from streamjoin.joins.base import MemoryStore
+from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
 from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
@@ -173,7 +174,7 @@ class ShardJoin:
         for side in SIDES:
             if self.late is not None and self.routing.counts(shard, side):
                 stream, number = self.join.streams[side], logic.state.sequence
-                self.late.write(side, logic.late[side], stream, run, shard, number)
+                self.late.write(SIDE_NAMES[side], logic.late[side], stream, run, shard, number)
 
     def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""

@@ -38,13 +38,13 @@ class Routing(Protocol):
     def n_shards(self) -> int:
         """Number of shards."""
 
-    def split(self, batch: Batch, side: Side) -> Split:
+    def split(self, batch: Batch, side: int) -> Split:
         """Positions by fragment."""
 
-    def fragment(self, shard: int, side: Side) -> int:
+    def fragment(self, shard: int, side: int) -> int:
         """Which fragment of a side a shard gets."""
 
-    def counts(self, shard: int, side: Side) -> bool:
+    def counts(self, shard: int, side: int) -> bool:
         """Whether a shard is the one that counts its fragment of a side."""
 
     def describe(self) -> str:
@@ -57,15 +57,15 @@ class ByKey:
 
     n_shards: int
 
-    def split(self, batch: Batch, side: Side) -> Split:
+    def split(self, batch: Batch, side: int) -> Split:
         """Positions by shard."""
         return Split(*split_by_shard(batch.keys, self.n_shards))
 
-    def fragment(self, shard: int, side: Side) -> int:
+    def fragment(self, shard: int, side: int) -> int:
         """The shard's own."""
         return shard
 
-    def counts(self, shard: int, side: Side) -> bool:
+    def counts(self, shard: int, side: int) -> bool:
         """Always: each row is in one shard."""
         return True
 
@@ -108,16 +108,16 @@ class Grid:
         """Number of cells."""
         return self.rows * self.columns
 
-    def split(self, batch: Batch, side: Side) -> Split:
+    def split(self, batch: Batch, side: int) -> Split:
         """Rows by what they hold; identical rows stay together."""
         n = self.rows if side == LEFT else self.columns
         return Split(*split_by_shard(batch.contents, n))
 
-    def fragment(self, shard: int, side: Side) -> int:
+    def fragment(self, shard: int, side: int) -> int:
         """Row of the grid for the left, column for the right."""
         return shard // self.columns if side == LEFT else shard % self.columns
 
-    def counts(self, shard: int, side: Side) -> bool:
+    def counts(self, shard: int, side: int) -> bool:
         """The first cell of each row counts for the left, of each column for the right."""
         return self.fragment(shard, RIGHT if side == LEFT else LEFT) == 0
 

@@ -7,6 +7,7 @@ with arrays, maps or structs leave as Arrow blobs instead and are unpacked by on
 adds them up with ``observe`` and takes that row out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -39,11 +40,18 @@ class OutputForm:
         Their Spark types.
     counters
         Name of the column for the counters.
+    metrics
+        Names of the counters, in order.
+    marks
+        How many of the last columns say how far the join has come, if another one needs that: the
+        row with the counters goes on with them, and in all others they are null.
     """
 
     columns: tuple[OutputColumn, ...]
     types: tuple[DataType, ...]
     counters: str
+    metrics: tuple[str, ...] = METRIC_NAMES
+    marks: int = 0
 
     @property
     def flat(self) -> bool:
@@ -74,16 +82,26 @@ class OutputForm:
         blob = pa.array([rows.serialize().to_pybytes()], pa.binary())
         return pa.table([blob, pa.nulls(1, pa.string())], self.schema.names)
 
-    def counters_table(self, counters: str) -> pa.Table:
-        """The row that carries the counters."""
+    def counters_table(self, counters: str, marks: Sequence[int | None] = ()) -> pa.Table:
+        """The row that carries the counters, and says how far the join has come."""
         kinds = [pa.int64() if _is_instant(c.type) else c.type for c in self.columns]
-        nothing = [pa.nulls(1, kind) for kind in (kinds if self.flat else [pa.binary()])]
-        return pa.table([*nothing, pa.array([counters])], self.schema.names)
+        row = [pa.nulls(1, kind) for kind in kinds[: len(kinds) - self.marks]]
+        row += [pa.array([mark], pa.int64()) for mark in marks]
+        if not self.flat:
+            blob = None
+            if self.marks:
+                typed = [_as(a, c.type) for a, c in zip(row, self.columns, strict=True)]
+                rows = pa.RecordBatch.from_arrays(typed, schema=self.arrow)
+                blob = rows.serialize().to_pybytes()
+            row = [pa.array([blob], pa.binary())]
+        return pa.table([*row, pa.array([counters])], self.schema.names)
 
     def finish(self, emitted: DataFrame, name: str) -> DataFrame:
         """Observe the counters under a name and give the rows their names and types."""
-        rows = emitted.observe(name, _totals(self.counters).alias(COUNTERS_FIELD))
-        rows = rows.filter(F.col(self.counters).isNull())
+        totals = _totals(self.counters, self.metrics).alias(COUNTERS_FIELD)
+        rows = emitted.observe(name, totals)
+        if not self.marks:
+            rows = rows.filter(F.col(self.counters).isNull())
         if not self.flat:
             fields = [StructField(f"c{i}", t) for i, (_, t) in enumerate(self._typed())]
             rows = rows.select("blob").mapInArrow(unpacker(self.arrow), StructType(fields))
@@ -99,14 +117,18 @@ class OutputForm:
         return list(zip(self.columns, self.types, strict=True))
 
 
-def _totals(column: str) -> Column:
+def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array if array.type == kind else array.cast(kind)
+
+
+def _totals(column: str, names: tuple[str, ...]) -> Column:
     """All counters as one struct, over the rows that carry counters; nulls without any input.
 
     Counters are added up over shards, but of `busiest` the largest counts. One aggregate for all of
     them, and few expressions: an aggregate costs every result row some nanoseconds, although it is
     skipped, and Spark plans the expressions anew in each micro-batch.
     """
-    n, busiest = len(METRIC_NAMES), METRIC_NAMES.index("busiest")
+    n, busiest = len(names), names.index("busiest")
     places, none = F.sequence(F.lit(0), F.lit(n - 1)), F.lit(None).cast("double")
 
     def add(total: Column, row: Column) -> Column:
@@ -120,7 +142,7 @@ def _totals(column: str) -> Column:
 
     totals = F.aggregate(F.collect_list(column), F.array_repeat(none, n), add)
     kinds = {"missed_variance": "double"}
-    fields = [(i, name, kinds.get(name, "bigint")) for i, name in enumerate(METRIC_NAMES)]
+    fields = [(i, name, kinds.get(name, "bigint")) for i, name in enumerate(names)]
 
     def named(values: Column) -> Column:
         return F.struct(*(values[i].cast(kind).alias(name) for i, name, kind in fields))

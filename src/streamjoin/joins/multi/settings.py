@@ -118,6 +118,15 @@ class MultiJoin:
         """Axes on which windows are measured: time, and one for each window that counts."""
         return 1 + len(self.counted)
 
+    @cached_property
+    def streams(self) -> tuple[Stream, ...]:
+        """Columns, key, time and window of the inputs."""
+        return tuple(one.stream for one in self.inputs)
+
+    def keeps(self, number: int) -> bool:
+        """Whether rows of an input come out alone: they never do."""
+        return False
+
     def limit_of(self, node: int) -> int | None:
         """How many partial results a node remembers, where that is limited."""
         return self.states[node] if node < len(self.states) else None

@@ -95,13 +95,13 @@ class Tuples:
         if not parts:
             empty = np.empty((max(n_axes, n_streams), 0), np.int64)
             return cls(np.empty(0, np.int64), empty[:n_axes], empty[:n_axes], empty[:n_streams])
-        weights = [part.weights for part in parts if part.weights is not None]
+        weighed = any(part.weights is not None for part in parts)
         return cls(
             np.concatenate([part.keys for part in parts]),
             np.concatenate([part.starts for part in parts], axis=1),
             np.concatenate([part.ends for part in parts], axis=1),
             np.concatenate([part.ids for part in parts], axis=1),
-            np.concatenate(weights) if weights else None,
+            np.concatenate([_weights(part, slice(None)) for part in parts]) if weighed else None,
         )
 
     def hashes(self, salt: int) -> NDArray[np.uint64]:
@@ -167,5 +167,5 @@ def combine(x: Tuples, at_x: Positions, y: Tuples, at_y: Positions) -> Tuples:
     )
 
 
-def _weights(tuples: Tuples, at: Positions) -> NDArray[np.float64]:
-    return np.ones(len(at)) if tuples.weights is None else tuples.weights[at]
+def _weights(tuples: Tuples, at: Positions | slice) -> NDArray[np.float64]:
+    return np.ones(len(tuples.keys[at])) if tuples.weights is None else tuples.weights[at]

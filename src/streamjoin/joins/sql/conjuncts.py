@@ -45,14 +45,14 @@ def conjuncts(
     """
     columns = Columns(schemas)
     tokens = _tokens(text)
-    whole = _parse(_cut(text, tokens))
+    whole = _parse(cut(text, tokens))
     _refuse(whole)
     for name in names(whole):
         columns.find(name)
     translator = Translator(columns, time_zone)
     return [
-        _conjunct(part, condition, columns, translator)
-        for part, condition in _parts(text, tokens, whole)
+        _conjunct(cut(text, words), condition, columns, translator)
+        for words, condition in parts(text, tokens, whole)
     ]
 
 
@@ -80,16 +80,27 @@ def _refuse_sets(text: str, condition: exp.Expr) -> None:
         raise ConfigError(msg)
 
 
-def _parts(text: str, tokens: Sequence[Token], whole: exp.Expr) -> list[tuple[str, exp.Expr]]:
-    """The text of each part with its meaning; the whole if its words do not tell them apart."""
-    texts = [_cut(text, part) for part in _split(tokens)]
+def parts(
+    text: str, tokens: Sequence[Token], whole: exp.Expr
+) -> list[tuple[Sequence[Token], exp.Expr]]:
+    """The words of each part with their meaning; the whole if they do not tell the parts apart.
+
+    Positions in the meaning count from the part's first word.
+
+    Examples
+    --------
+    >>> text = "a > 1 AND (b BETWEEN 2 AND 3)"
+    >>> [cut(text, words) for words, _ in parts(text, tokenize(text), parse_one(text))]
+    ['a > 1', 'b BETWEEN 2 AND 3']
+    """
+    groups = list(_split(tokens))
     try:
-        conditions = [_parse(part) for part in texts]
+        conditions = [_parse(cut(text, group)) for group in groups]
     except ConfigError:
         conditions = []
     if [_bare(condition) for condition in conditions] != list(_flat(whole)):
-        return [(_cut(text, tokens), whole)]
-    return list(zip(texts, conditions, strict=True))
+        return [(tokens, whole)]
+    return list(zip(groups, conditions, strict=True))
 
 
 def _tokens(text: str) -> list[Token]:
@@ -127,21 +138,21 @@ def _refuse(condition: exp.Expr) -> None:
             raise ConfigError(msg)
 
 
-def _cut(text: str, tokens: Sequence[Token]) -> str:
+def cut(text: str, tokens: Sequence[Token]) -> str:
     """The text of some tokens, without comments around them."""
     return text[tokens[0].start : tokens[-1].end + 1]
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     """Parts between the ANDs that hold the whole together, in whatever parentheses."""
-    depths = list(_depths(tokens))
-    enclosed = len(tokens) > 2 and 0 not in depths[:-1]
+    levels = list(depths(tokens))
+    enclosed = len(tokens) > 2 and 0 not in levels[:-1]
     if enclosed and tokens[0].token_type == TokenType.L_PAREN:
         yield from _split(tokens[1:-1])
         return
     ands: list[int] = []
     in_between = 0
-    for i, (token, depth) in enumerate(zip(tokens, depths, strict=True)):
+    for i, (token, depth) in enumerate(zip(tokens, levels, strict=True)):
         if depth > 0:
             continue
         if token.token_type == TokenType.OR:
@@ -160,7 +171,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
         yield from _split(tokens[start + 1 : end])
 
 
-def _depths(tokens: Sequence[Token]) -> Iterator[int]:
+def depths(tokens: Sequence[Token]) -> Iterator[int]:
     """How many parentheses and CASEs are open after each token."""
     depth = n_cases = 0
     before = None

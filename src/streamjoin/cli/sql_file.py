@@ -1,0 +1,200 @@
+"""Read a SQL file and check all of it, as far as that needs no Spark, before anything starts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamjoin.cli.pipeline_file import (
+    TEMPORARY_SINKS,
+    PipelineFile,
+    S,
+    Source,
+    load,
+    section,
+    spark_settings,
+)
+from streamjoin.cli.plan import destination, plan, spark_source
+from streamjoin.cli.sections import (
+    AVAILABLE_NOW,
+    GeneratorSource,
+    RunSection,
+    SinkSection,
+    StreamSource,
+)
+from streamjoin.durations import parse_duration
+from streamjoin.errors import ConfigError
+from streamjoin.windows import Rows
+
+if TYPE_CHECKING:
+    from streamjoin.spark.pipeline import Pipeline, SqlPipeline
+    from streamjoin.spark.sql import CreatedStream, Script
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """A checked SQL file."""
+
+    file: Path
+    script: "Script"
+    sources: Mapping[str, Source]
+    sink: SinkSection
+    run: RunSection
+    spark: Mapping[str, str]
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """Rows per second of the query's streams, if it has two and both are generated."""
+        names = [source.stream.lower() for source in self.script.query.streams.sources]
+        known = {name.lower(): source for name, source in self.sources.items()}
+        found = [known[name] for name in names if name in known]
+        rates = [source.rate for source in found if isinstance(source, GeneratorSource)]
+        return (rates[0], rates[1]) if len(rates) == len(names) == 2 else None
+
+    def headline(self) -> str:
+        """Say in one line what is joined."""
+        query = self.script.query
+        streams = [s.stream for s in query.streams.sources]
+        windows = [given.value for given in query.clauses.window]
+        within = " / ".join(f"{w.n} rows" if isinstance(w, Rows) else w.lower() for w in windows)
+        budget = query.clauses.budget
+        limit = "" if budget is None else f", on a budget of {budget.describe()}"
+        kind = query.streams.how.capitalize()
+        return f"{kind} join of {', '.join(streams)} by SQL within {within}{limit}"
+
+    def plan(self, now: float, scratch: Path) -> "SqlPipeline":
+        """Make the pipeline; see `streamjoin.cli.plan`."""
+        from streamjoin.spark.pipeline import SqlPipeline
+
+        where = destination(self.file, self.sink, self.run, scratch)
+        created = self.script.streams
+        settings: dict[str, Any] = {
+            "time": {stream.name: stream.time for stream in created if stream.time},
+            "lateness": _latest(created),
+        }
+        if len(self.script.query.streams.sources) == 2:
+            settings["hot_keys"] = f"{where['checkpoint']}_hot_keys"
+        return SqlPipeline(
+            streams={n: spark_source(self.file, source, now) for n, source in self.sources.items()},
+            query=self.script.query,
+            settings=settings,
+            budget=self.script.query.clauses.budget,
+            **where,
+        )
+
+
+Settings = PipelineFile | SqlFile
+
+
+def read(file: Path) -> Settings:
+    """Read and check a file of either kind."""
+    return load_sql(file) if file.suffix == ".sql" else load(file)
+
+
+def plan_of(settings: Settings, now: float, scratch: Path) -> "Pipeline":
+    """Make the pipeline of a file of either kind."""
+    if isinstance(settings, SqlFile):
+        return settings.plan(now, scratch)
+    return plan(settings, now, scratch)
+
+
+def load_sql(file: Path) -> SqlFile:
+    """Read and check a SQL file.
+
+    Raises
+    ------
+    ConfigError
+        With the file, line and column, what came and what is allowed.
+    """
+    from streamjoin.spark.sql import read_script
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        msg = f"{file}: cannot be read: {reason}"
+        raise ConfigError(msg) from None
+    script = read_script(text, str(file))
+    _check_streams(script)
+    target = script.target
+    sources = {stream.name: _source(script, stream) for stream in script.streams}
+    with_path = {} if target.path is None else {"path": target.path}
+    sink = {"type": target.format, "options": dict(target.options), **with_path}
+    found = SqlFile(
+        file=file,
+        script=script,
+        sources=sources,
+        sink=_checked(script, target.start, "INSERT INTO", SinkSection, sink),
+        run=RunSection(
+            trigger=target.every or AVAILABLE_NOW,
+            duration=target.duration,
+            checkpoint=target.checkpoint,
+        ),
+        spark=_settings(script),
+    )
+    _check_ending(found)
+    return found
+
+
+def _source(script: "Script", stream: "CreatedStream") -> Source:
+    options: dict[str, Any] = dict(stream.options)
+    values: dict[str, Any] = {"type": stream.format, "select": stream.select}
+    if stream.format == "generator":
+        return _checked(script, stream.start, stream.name, GeneratorSource, {**options, **values})
+    values |= {name: options.pop(name) for name in ("path",) if name in options}
+    values |= {"schema": stream.schema, "options": options}
+    return _checked(script, stream.start, stream.name, StreamSource, values)
+
+
+def _checked(script: "Script", start: int, name: str, model: type[S], table: dict[str, Any]) -> S:
+    try:
+        return section(name, model, table)
+    except ConfigError as error:
+        raise _at(script, start, error) from None
+
+
+def _at(script: "Script", start: int, error: ConfigError) -> ConfigError:
+    lines = [str(script.text.error(start, line)) for line in str(error).splitlines()]
+    return ConfigError("\n".join(lines))
+
+
+def _settings(script: "Script") -> dict[str, str]:
+    try:
+        return spark_settings(dict(script.settings))
+    except ConfigError as error:
+        raise _at(script, 0, error) from None
+
+
+def _check_streams(script: "Script") -> None:
+    from streamjoin.spark.sql import stream_name
+
+    names = [stream.name for stream in script.streams]
+    for source in script.query.streams.sources:
+        stream_name(script.query, source, names)
+
+
+def _check_ending(found: SqlFile) -> None:
+    """Refuse a stream without an end that is to be taken up to its end, and a lost checkpoint."""
+    script, target = found.script, found.script.target
+    for stream in script.streams:
+        source = found.sources[stream.name]
+        endless = isinstance(source, GeneratorSource) and source.seconds is None
+        if endless and target.every is None:
+            what = (
+                f"{stream.name} has no end; allowed: an option seconds, or INSERT INTO ... EVERY 2 "
+                "SECONDS"
+            )
+            raise script.text.error(stream.start, what)
+    lost = target.path is None and target.format not in TEMPORARY_SINKS
+    if lost and target.checkpoint is None:
+        what = (
+            "no CHECKPOINT; allowed: CHECKPOINT 'folder' "
+            f"(a {target.format} sink has no place for it by itself)"
+        )
+        raise script.text.error(target.start, what)
+
+
+def _latest(created: Sequence["CreatedStream"]) -> str | None:
+    """The largest of the streams' latenesses: a join has one."""
+    said = [stream.lateness for stream in created if stream.lateness is not None]
+    return max(said, key=lambda text: parse_duration(text, "LATENESS"), default=None)

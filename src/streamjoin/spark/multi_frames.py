@@ -1,0 +1,279 @@
+"""`sj.multi_join`: joins of many streams on Spark DataFrames."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, LongType
+
+from streamjoin.budget import Budget
+from streamjoin.durations import Duration
+from streamjoin.errors import ConfigError
+from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
+from streamjoin.joins.multi.keys import OnMany
+from streamjoin.joins.multi.metrics import names as metric_names
+from streamjoin.joins.multi.output import NEWEST, REACHED
+from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.streams import check_streams
+from streamjoin.spark.frames import (
+    arrow_schema,
+    check_name,
+    n_shards_of,
+    named,
+    refuse_budget,
+    refuse_collation,
+)
+from streamjoin.spark.labels import shard_labels
+from streamjoin.spark.late import LateSink
+from streamjoin.spark.multi_pack import PlanPacker
+from streamjoin.spark.multi_processor import PlanProcessor, PlanShard
+from streamjoin.spark.pack import PACKED_DDL
+from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
+from streamjoin.spark.requirements import n_cores, prepare
+from streamjoin.spark.routing import ByKey
+from streamjoin.spark.rows import OutputForm
+from streamjoin.windows import Rows
+
+
+def multi_join(
+    streams: Mapping[str, DataFrame],
+    *,
+    on: OnMany,
+    where: str | None = None,
+    time: str | Mapping[str, str],
+    window: Window | Mapping[str, Window],
+    plan: str | None = None,
+    freshness: Window | Mapping[str, Window] = None,
+    states: Mapping[str, Rows] | None = None,
+    lateness: Duration = "0 seconds",
+    idle_timeout: Duration | None = None,
+    late_rows: str | None = None,
+    shards: int | None = None,
+    budget: Budget | None = None,
+    planner: str = "jaqpot",
+    name: str = "streamjoin",
+) -> DataFrame:
+    """Join many streams within windows, by a plan of two-way joins: exactly, or within a budget.
+
+    A row of each stream form a result iff their keys are equal and each is still in its window when
+    the last of them comes: ``(largest of their times) - t <= window``. The plan does not change
+    what the results are. Joins on one key run in one operator; where the key changes, another one
+    begins.
+
+    Parameters
+    ----------
+    streams
+        DataFrames by name, two or more; all streaming, or all not. The same DataFrame may have
+        several names.
+    on
+        What must be equal: a column that all streams have, or a list of such; a column of each
+        stream, ``{"a": "x", "b": "y"}``; or equalities, ``["a.x = b.x", "b.y = c.z"]``, which must
+        connect all streams and form no cycle.
+    where
+        What else a result must fulfil, as Spark SQL over ``a.x`` and the like; Spark checks it on
+        the results.
+    time
+        Event-time column, or one for each stream.
+    window
+        How long a tuple is remembered, such as ``"10 minutes"``; how many of a stream are,
+        ``sj.rows(5000)``; None for a stream that only probes; or one of these for each stream.
+    plan
+        The order of the joins, such as ``"((a b) c) d"`` or ``"(a b) (c d)"``. None: joins on one
+        key begin in the order given and change to the plan that forms the fewest intermediate
+        results, by what was measured while running; joins on different keys stay in the order in
+        which their equalities connect the streams.
+    freshness
+        How old a tuple may be in a result, by the newest time of any stream: ``"12 minutes"``, or
+        one for some of the streams; ``sj.rows(n)`` where the window counts. Not shorter than the
+        window. Results that are not fresh are withheld and counted as ``stale``.
+    states
+        How many results of each join below the root are remembered, ``{"a b": sj.rows(2000)}``: the
+        last ones, however old their tuples are, in place of those whose tuples are all in their
+        windows. What the results are then depends on the plan, which must be given. The number is
+        shared equally by the shards.
+    lateness, idle_timeout, late_rows, shards
+        As for `join`.
+    budget
+        What the join may use: ``sj.Budget(cpu=0.3)``, or ``sj.Budget(rate=300)`` for so many probes
+        per second of the streams. All tuples are kept; the half-way joins that are most productive
+        for the whole plan probe.
+    planner
+        Who divides the budget: ``jaqpot``; ``exact`` (a linear programme: the best there is in the
+        model); ``grepp`` (as jaqpot, without care for freshness); or one of the heuristics that the
+        paper compares with: ``equal-hj``, ``global-hjpr``, ``e-best-hjp``, ``s-best-hjp``.
+    name
+        Name of the join's counters in the query's ``observedMetrics``; of several operators the
+        last has this name, those before ``<name> 1``, ``<name> 2`` and so on.
+
+    Returns
+    -------
+    DataFrame
+        If `on` names columns that all have: these, once. Then the other columns stream by stream,
+        as ``<stream>_<column>``.
+
+    Examples
+    --------
+    >>> import streamjoin as sj
+    >>> spark = getfixture("spark")
+    >>> ticks = spark.readStream.format("rate").load()
+    >>> ticks = ticks.selectExpr("value % 9 AS k", "timestamp AS t", "value AS v")
+    >>> out = sj.multi_join({"a": ticks, "b": ticks, "c": ticks}, on="k", time="t",
+    ...                     window="10 seconds", plan="(a b) c", freshness="12 seconds")
+    >>> out.columns
+    ['k', 'a_t', 'a_v', 'b_t', 'b_v', 'c_t', 'c_v']
+
+    References
+    ----------
+    Mukherji, Raghavan, Rundensteiner et al. 2011 (JAQPOT), sections 2 to 4.
+    """
+    check_streams(streams)
+    _refuse_other_frames(streams)
+    schemas = {stream: arrow_schema(frame, stream) for stream, frame in streams.items()}
+    resolved = resolve_plan(
+        schemas, on=on, time=time, window=window, plan=plan, freshness=freshness, states=states,
+        lateness=lateness, idle_timeout=idle_timeout, budget=budget, planner=planner,
+    )  # fmt: skip
+    frames = list(streams.values())
+    check_name(name, *frames)
+    if budget is not None:
+        refuse_budget(budget, frames[0])
+    for one in resolved.keys.classes:
+        for stream, key in one.columns.items():
+            refuse_collation(streams[stream], key)
+    spark, streaming = frames[0].sparkSession, frames[0].isStreaming
+    inputs = {i.name: i.stream for step in resolved.steps for i in step.join.inputs if not i.end}
+    late = None if late_rows is None else LateSink.at(late_rows, name, inputs)
+    n_partitions = prepare(spark, streaming=streaming)
+    labels = tuple(shard_labels(n_shards_of(shards, spark, n_partitions)))
+    resolved = _over_shards(resolved, len(labels), n_cores(spark))
+    made: list[DataFrame] = []
+    for number, step in enumerate(resolved.steps):
+        last = number == len(resolved.steps) - 1
+        called = name if last else f"{name} {number + 1}"
+        frames = [streams[s] if isinstance(s, str) else made[s] for s in step.sources]
+        plan_made = MultiPlan(
+            called,
+            resolved,
+            number,
+            len(labels),
+            n_partitions,
+            streaming,
+            late.folder if late else None,
+            budget,
+        )
+        made.append(_operator(step, frames, labels, called, late, plan_made, streams, last))
+    result = made[-1]
+    return result if where is None else _filtered(result, resolved, where)
+
+
+def _operator(
+    step: Step,
+    frames: list[DataFrame],
+    labels: tuple[int, ...],
+    name: str,
+    late: LateSink | None,
+    plan: MultiPlan,
+    streams: Mapping[str, DataFrame],
+    last: bool,
+) -> DataFrame:
+    join_id = uuid.uuid4().hex
+    remember(join_id, plan)
+    form = _form(step.join, frames, COUNTERS + join_id, last)
+    shards = {"shards": f"{len(labels)} by key"}
+    shard = PlanShard(step.join, labels, form, {**step.join.describe(), **shards}, join_id, late)
+    routing = ByKey(len(labels))
+    packed = [
+        frame.mapInArrow(PlanPacker(step.join, number, labels, routing), PACKED_DDL)
+        for number, frame in enumerate(frames)
+    ]
+    rows = packed[0]
+    for more in packed[1:]:
+        rows = rows.unionAll(more)
+    groups = rows.groupBy("shard")
+    if frames[0].isStreaming:
+        processor = PlanProcessor(shard)
+        emitted = groups.transformWithStateInPandas(processor, form.schema, "Append", "None")
+    else:
+        emitted = groups.applyInArrow(shard.bounded, form.schema)
+    return form.finish(emitted, name)
+
+
+def _form(join: MultiJoin, frames: list[DataFrame], counters: str, last: bool) -> OutputForm:
+    types: list[DataType] = []
+    for one in join.output:
+        known = one.position >= 0
+        types.append(frames[one.side].schema.fields[one.position].dataType if known else LongType())
+    columns, marks = join.output, 0
+    if not last:
+        kind = join.output[-1].type  # as when a result ends
+        columns = (*columns, *(OutputColumn(0, -1, mark, kind) for mark in (REACHED, NEWEST)))
+        types += [LongType(), LongType()]
+        marks = 2
+    metrics = metric_names([one.name for one in join.inputs])
+    return OutputForm(columns, tuple(types), counters, metrics, marks)
+
+
+def _over_shards(resolved: ResolvedPlan, n_shards: int, cores: int) -> ResolvedPlan:
+    """The part of the limits that one shard has."""
+    return replace(
+        resolved, steps=tuple(_step_over_shards(s, n_shards, cores) for s in resolved.steps)
+    )
+
+
+def _step_over_shards(step: Step, n_shards: int, cores: int) -> Step:
+    join = step.join
+    states = tuple(None if n is None else max(1, -(-n // n_shards)) for n in join.states)
+    limits = None if join.limits is None else join.limits.over_shards(n_shards, cores)
+    return replace(step, join=replace(join, states=states, limits=limits))
+
+
+def _filtered(result: DataFrame, resolved: ResolvedPlan, where: str) -> DataFrame:
+    """Let Spark check a condition, over structs that are called as the streams are."""
+    if not isinstance(where, str) or not where.strip():
+        msg = f"where: got {where!r}; allowed: a SQL condition such as 'a.x < b.y'"
+        raise ConfigError(msg)
+    shared = resolved.keys.shared
+    merged = {c for one in resolved.keys.classes for c in one.columns.items()} if shared else set()
+    structs = []
+    for stream in resolved.tree.names:
+        fields = [
+            named(original if (stream, original) in merged else f"{stream}_{original}").alias(
+                original
+            )
+            for original in _columns_of(resolved, stream)
+        ]
+        structs.append(F.struct(*fields).alias(stream))
+    clash = set(resolved.tree.names) & set(result.columns)
+    if clash:
+        msg = f"where: the result has a column {min(clash)!r}; allowed: other names (rename it)"
+        raise ConfigError(msg)
+    names = [named(name) for name in result.columns]
+    return result.select(*names, *structs).filter(where).select(*names)
+
+
+def _columns_of(resolved: ResolvedPlan, stream: str) -> list[str]:
+    found = (
+        one.stream.schema.names
+        for step in resolved.steps
+        for one in step.join.inputs
+        if one.end is None and one.name == stream
+    )
+    return list(next(found))
+
+
+def _refuse_other_frames(streams: Mapping[str, DataFrame]) -> None:
+    for name, frame in streams.items():
+        if not isinstance(frame, DataFrame):
+            msg = f"streams: got {type(frame).__name__} for {name!r}; allowed: a DataFrame"
+            raise ConfigError(msg)
+    kinds = {name: frame.isStreaming for name, frame in streams.items()}
+    if len(set(kinds.values())) > 1:
+        batch = next(name for name, streaming in kinds.items() if not streaming)
+        msg = (
+            f"streams: got a batch DataFrame for {batch!r} with streaming ones; allowed: all of "
+            "one kind"
+        )
+        raise ConfigError(msg)

@@ -1,0 +1,146 @@
+"""The stateful operator of a plan of many joins: called once per shard and micro-batch."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import thread_time_ns
+from typing import Any, cast
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from streamjoin.errors import StateError
+from streamjoin.joins.base import MemoryStore
+from streamjoin.joins.multi.logic import MultiJoinLogic
+from streamjoin.joins.multi.metrics import Counts
+from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.states import MultiJoinState
+from streamjoin.joins.window_join import refuse_other
+from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, from_frames, unpack_inputs
+from streamjoin.spark.late import LateSink
+from streamjoin.spark.processor import gather, to_frame
+from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore, local_folder
+from streamjoin.spark.worker import Run, running, settle
+
+
+@dataclass(frozen=True)
+class PlanShard:
+    """What a shard needs to know of an operator.
+
+    Parameters
+    ----------
+    join
+        Settings.
+    labels
+        The shards' names in Spark, in order.
+    form
+        How results leave.
+    agreed
+        What a checkpoint must agree on.
+    join_id
+        Names the local copies of this operator.
+    late
+        Where late rows go; None for nowhere.
+    """
+
+    join: MultiJoin
+    labels: tuple[int, ...]
+    form: OutputForm
+    agreed: dict[str, str]
+    join_id: str
+    late: LateSink | None = None
+
+    def on_batch(
+        self, windows: MapState, label: int, packed: list[PackedRow], run: Run
+    ) -> Iterator[pa.Table]:
+        """Join one shard's part of a micro-batch: result rows, and at last the counters.
+
+        Decides from the committed state and the batch alone, so a retried batch gives the same
+        rows.
+        """
+        started = thread_time_ns()
+        store = SparkStore(windows, local_folder(f"{self.join_id}-{run.query}", label))
+        state = self._read(store.read_directory())
+        logic = MultiJoinLogic(self.join, state, store)
+        arrivals = unpack_inputs(self.join.streams, packed)
+        for columns in gather(logic.on_batch(arrivals, clock_of(packed))):
+            yield self._table(columns)
+        self._write_late(logic, label, run)
+        logic.charge((thread_time_ns() - started) / 1000)
+        directory = {"agreed": self.agreed, **state.to_dict()}
+        store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
+        store.drop_other_copies(store.copies(state.pieces) | store.copies(state.carried))
+        yield self._last(logic, label, packed)
+
+    def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""
+        packed = from_batches(batches)
+        logic = MultiJoinLogic(self.join, MultiJoinState.of(self.join), MemoryStore())
+        arrivals = unpack_inputs(self.join.streams, packed)
+        for columns in gather(logic.on_batch(arrivals, end=True)):
+            yield from self._table(columns).to_batches()
+        yield from self._last(logic, key[0].as_py(), packed).to_batches()
+
+    def _table(self, columns: list[pa.Array]) -> pa.Table:
+        nothing = [pa.nulls(len(columns[0]), pa.int64())] * self.form.marks
+        return self.form.table([*columns, *nothing])
+
+    def _last(self, logic: MultiJoinLogic, label: int, packed: list[PackedRow]) -> pa.Table:
+        """The row with the counters, and with how far this operator has come if one follows."""
+        counters = self._counters(logic.counts, label, packed)
+        marks = (logic.state.watermark, logic.state.newest)
+        return self.form.counters_table(counters, marks[: self.form.marks])
+
+    def _read(self, directory: bytes | None) -> MultiJoinState:
+        if directory is None:
+            return MultiJoinState.of(self.join)
+        try:
+            values = json.loads(directory)
+            agreed = values.pop("agreed")
+        except (ValueError, KeyError, TypeError):
+            msg = "the checkpoint holds no readable directory of this join; use a new one"
+            raise StateError(msg) from None
+        refuse_other(agreed, self.agreed)
+        return MultiJoinState.from_dict(values)
+
+    def _counters(self, counts: Counts, label: int, packed: list[PackedRow]) -> str:
+        first = label == self.labels[0]
+        counts["busiest"] = counts["work"]
+        for number, one in enumerate(self.join.inputs):
+            mine = [row for row in packed if row.side == number]
+            counts[f"rows_{one.name}"] = sum(int(row.total) for row in mine) if first else 0
+        return json.dumps([counts[name] for name in self.form.metrics])
+
+    def _write_late(self, logic: MultiJoinLogic, label: int, run: Run) -> None:
+        """Keep the late rows of a batch, if asked to."""
+        if self.late is not None:
+            shard, number = self.labels.index(label), logic.state.sequence
+            for one, late in zip(self.join.inputs, logic.late, strict=True):
+                if one.end is None:
+                    self.late.write(one.name, late, one.stream, run, shard, number)
+
+
+class PlanProcessor(StatefulProcessor):
+    """Runs a `PlanShard` on the state of each shard."""
+
+    def __init__(self, shard: PlanShard) -> None:
+        self._shard = shard
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the one state variable; called by Spark."""
+        self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Join one shard's part of a micro-batch; called by Spark."""
+        packed = from_frames(cast(Iterator[pd.DataFrame], rows))
+        for table in self._shard.on_batch(self._windows, int(key[0]), packed, running()):
+            yield to_frame(table)
+        settle()
+
+    def close(self) -> None:
+        """Nothing to release; called by Spark."""
