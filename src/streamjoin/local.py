@@ -47,9 +47,9 @@ class LocalJoin:
         Where there is a budget: what operations cost. CPU time is then counted, not measured.
     **settings
         The arguments of `streamjoin.join` that say what is joined: `on`, `where`, `how`,
-        `direction`, `time`, `window`, `lateness`, `idle_timeout`, `suffixes`; and `budget`,
-        `shed`, `split`, `utility`, `weights`, `algorithm`, `invalidation`. A share of the cores is
-        one of a single core here.
+        `direction`, `time`, `window`, `lateness`, `idle_timeout`, `suffixes`, `freshness`; and
+        `budget`, `shed`, `split`, `utility`, `weights`, `algorithm`, `invalidation`. A share of the
+        cores is one of a single core here.
 
     Attributes
     ----------

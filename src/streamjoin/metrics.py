@@ -21,6 +21,8 @@ class JoinMetrics:
         Pairs that match.
     alone_left, alone_right
         Rows that came out without a partner.
+    stale
+        Pairs that were withheld, because one of their rows is older than the freshness asked for.
     rows_out
         Rows that came out; those that a condition left to Spark then removes are counted too.
     state_rows, state_bytes
@@ -73,6 +75,7 @@ class JoinMetrics:
     pairs: int = 0
     alone_left: int = 0
     alone_right: int = 0
+    stale: int = 0
     rows_out: int = 0
     state_rows: int = 0
     state_bytes: int = 0

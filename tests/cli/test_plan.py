@@ -68,6 +68,7 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
         "idle_timeout": None,
         "late_rows": None,
         "rates": None,
+        "freshness": None,
         "budget": None,
         "shed": None,
         "split": "best",

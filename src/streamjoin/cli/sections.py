@@ -206,6 +206,9 @@ class JoinSection(Section):
     rates: tuple[PositiveNumber, PositiveNumber] | None = Field(
         None, description="a pair of positive numbers such as [10, 1]; or absent"
     )
+    freshness: Duration | tuple[Duration, Duration] | None = Field(
+        None, description='a duration such as "12 minutes", or a pair of them; or absent'
+    )
     budget: BudgetSection | None = Field(
         None,
         description='a table such as { cpu = 0.25, memory = "64 MB" } or { rate = 9 }; or absent',

@@ -13,7 +13,7 @@ from streamjoin._typing import SIDES, Side
 from streamjoin.budget import Budget
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.stream import Stream
-from streamjoin.durations import Duration, parse_duration
+from streamjoin.durations import Duration, format_duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.budgets import Shed, limits_of, refuse_without_budget
 from streamjoin.joins.columns import (
@@ -37,6 +37,9 @@ Both: TypeAlias = T | tuple[T, T]
 """One value for both sides, or (left, right)."""
 Window = Duration | Rows | None
 """How long or how many; None: this stream is not remembered, it only probes."""
+
+Size = tuple[int, int | None]
+"""A window as microseconds and, where it counts them, rows."""
 
 HOWS: Final[tuple[How, ...]] = get_args(How)
 DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
@@ -84,6 +87,7 @@ def resolve(
     lateness: Duration = "0 seconds",
     idle_timeout: Duration | None = None,
     suffixes: tuple[str, str] = ("_left", "_right"),
+    freshness: Both[Duration | None] = None,
     budget: Budget | None = None,
     shed: Shed = None,
     split: str = "best",
@@ -137,6 +141,7 @@ def resolve(
         idle_us,
         *_methods(algorithm, invalidation, found.indexed if found else None),
     )
+    join = replace(join, freshness_us=_freshness(freshness, windows, kind))
     if not isinstance(weights, bool):
         msg = f"weights: got {weights!r}; allowed: True or False"
         raise ConfigError(msg)
@@ -151,6 +156,40 @@ def resolve(
     shedding = limits_of(join, budget, shed, split)
     worth = _utility(utility, schemas, shedding.policy is not None)
     return Resolved(replace(join, shedding=shedding, utility=worth), found)
+
+
+def _freshness(
+    freshness: Both[Duration | None], windows: tuple[Size, Size], how: How
+) -> tuple[int | None, int | None]:
+    """Ages in microseconds, not shorter than the windows (JAQ-A9)."""
+    values = freshness if isinstance(freshness, tuple) else (freshness, freshness)
+    if len(values) != 2:
+        msg = f"freshness: got {freshness!r}; allowed: one duration or a pair (left, right)"
+        raise ConfigError(msg)
+    if how != "inner" and any(value is not None for value in values):
+        msg = f"freshness: got {freshness!r} with how={how!r}; allowed: only with 'inner'"
+        raise ConfigError(msg)
+    left, right = (_age(values[side], windows[side], side) for side in SIDES)
+    return left, right
+
+
+def _age(value: Duration | None, window: Size, side: Side) -> int | None:
+    if value is None:
+        return None
+    age, (window_us, rows) = _not_negative(value, "freshness"), window
+    if rows is not None:
+        msg = (
+            f"freshness: got {value!r} with rows({rows}) as the {SIDE_NAMES[side]} window; "
+            "allowed: with windows of time"
+        )
+        raise ConfigError(msg)
+    if age < window_us:
+        msg = (
+            f"freshness: got {format_duration(age)} for the {SIDE_NAMES[side]} stream, shorter "
+            f"than its window; allowed: at least {format_duration(window_us)}"
+        )
+        raise ConfigError(msg)
+    return age
 
 
 def _utility(
@@ -281,10 +320,8 @@ def _check_key(left: pa.Field, right: pa.Field) -> None:
             raise DataError(msg)
 
 
-def _windows(
-    window: Both[Window], how: How, direction: Direction
-) -> tuple[tuple[int, int | None], tuple[int, int | None]]:
-    """(microseconds, rows) of each side."""
+def _windows(window: Both[Window], how: How, direction: Direction) -> tuple[Size, Size]:
+    """The windows of both sides."""
     values = window if isinstance(window, tuple) else (window, window)
     if len(values) != 2:
         msg = f"window: got {window!r}; allowed: one window or a pair (left, right)"
@@ -298,7 +335,7 @@ def _windows(
     return left, right
 
 
-def _window(value: Window, how: How) -> tuple[int, int | None]:
+def _window(value: Window, how: How) -> Size:
     if isinstance(value, Rows):
         if how == "asof":
             msg = f"window: got rows({value.n}) with how='asof'; allowed: a duration"

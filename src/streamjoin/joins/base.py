@@ -96,7 +96,8 @@ class Pairs:
         if holds.all():
             return self
         left, right = self.positions
-        return Pairs(self.batches, (left[holds], right[holds]))
+        weights = None if self.weights is None else self.weights[holds]
+        return Pairs(self.batches, (left[holds], right[holds]), weights)
 
     def take(self, columns: Sequence[OutputColumn]) -> list[pa.Array]:
         """Build the rows, a column at a time."""

@@ -192,12 +192,24 @@ class WindowJoinLogic:
                 tally.update(pairs=n, work=n)
                 if how in ("semi", "anti"):
                     continue
+                emitted = self._fresh(emitted)
+                tally["stale"] += n - len(emitted)
+                n = len(emitted)
             elif how != "semi":
                 tally[("alone_left", "alone_right")[emitted.side]] += n
             if n:
                 tally["rows_out"] += n
                 yield emitted
         self.metrics += JoinMetrics(**tally)
+
+    def _fresh(self, pairs: Pairs) -> Pairs:
+        """Leave out pairs with a tuple that is too old by now (JAQ-A9)."""
+        newest = max((t for t in self.state.latest if t is not None), default=None)
+        for side, age in zip(SIDES, self.join.freshness_us, strict=True):
+            if age is not None and newest is not None and len(pairs):
+                times = pairs.batches[side].times[pairs.positions[side]]
+                pairs = pairs.where(times >= newest - age)
+        return pairs
 
     def _matches(self, remembered: Remembered, arrived: tuple[Part, Part]) -> Iterator[Emitted]:
         """All pairs, and for a semi join the left rows that matched for the first time."""

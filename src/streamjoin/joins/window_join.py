@@ -58,6 +58,9 @@ class WindowJoin:
         What operations cost, to decide by.
     shedding
         Limits that the join must keep; None for an exact one.
+    freshness_us
+        How old a tuple of the left and of the right may be in a result, by the newest time of
+        either; None for any age (JAQ-A9).
     utility
         Columns of the left and the right whose product says what a result is worth.
     """
@@ -75,6 +78,7 @@ class WindowJoin:
     invalidation: Invalidation = "active"
     operations: OperationCosts = OperationCosts()  # noqa: RUF009  # frozen
     shedding: Shedding | None = None
+    freshness_us: tuple[int | None, int | None] = (None, None)
     utility: tuple[int | None, int | None] = (None, None)
 
     @property

@@ -60,6 +60,7 @@ def join(
     shards: int | None = None,
     rates: tuple[float, float] | None = None,
     hot_keys: str | Literal[False] | None = None,
+    freshness: Both[Duration | None] = None,
     budget: Budget | None = None,
     shed: Shed = None,
     split: str = "best",
@@ -123,6 +124,11 @@ def join(
         shards, as inner joins by key over time windows do, and, with a budget of CPU, which part
         of the rows can still be taken in; False for none. By default it is beside the checkpoints,
         if ``spark.sql.streaming.checkpointLocation`` is set, else there is none.
+    freshness
+        How old a row may be in a result, by the newest time that either stream has shown: ``"12
+        minutes"``, at least the window; or a pair (left, right) with None for any age. Results
+        that are not fresh, as after a backlog, are withheld and counted as ``stale``. Inner joins
+        over windows of time only.
     budget
         What the join may use, such as ``sj.Budget(cpu=0.25, memory="64 MB")``; None for an exact
         join. With a budget the result is a part of the exact one; what was left out is counted
@@ -188,7 +194,7 @@ def join(
     resolved = resolve(
         (arrow_schema(left, "left"), arrow_schema(right, "right")),
         on=on, where=where, how=how, direction=direction, time=time, window=window,
-        lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes,
+        lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes, freshness=freshness,
         budget=budget, shed=shed, split=split, utility=utility, weights=weights,
         algorithm=algorithm, invalidation=invalidation,
         time_zone=_time_zone(left, where),
