@@ -13,6 +13,7 @@ BENCHES = {
     "shedding": "streamjoin.bench.shedding",
     "news": "streamjoin.bench.news",
     "recall": "streamjoin.bench.recall",
+    "multi-join": "streamjoin.bench.multi_join",
 }
 
 __all__ = ["BENCHES"]

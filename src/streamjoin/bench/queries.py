@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.spark.frames import join
+from streamjoin.spark.multi_frames import multi_join
 from streamjoin.spark.session import STATE_STORE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+FOUR: Final = "abcd"
+"""The streams of a join of many."""
 BAND: Final = 2.5e-6
 """Half the width of the band join: two partners a row among 400,000 uniform values within 10 s."""
 
@@ -74,9 +77,13 @@ def _spark_join(spark: "SparkSession", task: Task) -> "DataFrame":
 
 
 def _spark_in_memory(spark: "SparkSession", task: Task) -> "DataFrame":
+    _use_memory(spark)
+    return _spark_join(spark, task)
+
+
+def _use_memory(spark: "SparkSession") -> None:
     spark.conf.set(f"{STATE_STORE}providerClass", _IN_MEMORY)
     spark.conf.set("spark.sql.streaming.join.stateFormatVersion", "2")  # the newest that it has
-    return _spark_join(spark, task)
 
 
 def _spark_band(spark: "SparkSession", task: Task) -> "DataFrame":
@@ -94,8 +101,43 @@ def _spark_band(spark: "SparkSession", task: Task) -> "DataFrame":
     )
 
 
-def _watermarked_views(spark: "SparkSession", task: Task) -> None:
-    for name in "ab":
+def _streamjoin_plan(spark: "SparkSession", task: Task) -> "DataFrame":
+    streams = {name: _stream(spark, task, name) for name in FOUR}
+    window = timedelta(seconds=task.window_seconds)
+    return multi_join(
+        streams, on="k", time="ts", window=window, lateness="1 second", plan="((a b) c) d"
+    )
+
+
+def _spark_chain(spark: "SparkSession", task: Task) -> "DataFrame":
+    """One join of Spark's own after the other.
+
+    Spark takes one event time of a joined row on to the next join: that of ``a``. The others are
+    plain columns from then on.
+    """
+    _watermarked_views(spark, task, FOUR)
+    rows = "a"
+    span = f"INTERVAL {task.window_seconds} SECONDS"
+    for i, name in enumerate(FOUR[1:], start=1):
+        x, before = ("a", "a.v a_v") if i == 1 else ("x", "x.a_v")
+        joined = FOUR[1:i]  # besides a
+        times = [f"{x}.ts", *(f"x.{n}_ts" for n in joined)]
+        near = " AND ".join(f"{name}.ts BETWEEN {t} - {span} AND {t} + {span}" for t in times)
+        kept = ", ".join([f"{x}.k, {x}.ts, {before}", *(f"x.{n}_ts, x.{n}_v" for n in joined)])
+        rows = (
+            f"SELECT {kept}, {name}.ts + INTERVAL 0 SECONDS {name}_ts, {name}.v {name}_v "
+            f"FROM {rows if i == 1 else f'({rows}) x'} JOIN {name} ON {x}.k = {name}.k AND {near}"
+        )
+    return spark.sql(rows)
+
+
+def _spark_chain_in_memory(spark: "SparkSession", task: Task) -> "DataFrame":
+    _use_memory(spark)
+    return _spark_chain(spark, task)
+
+
+def _watermarked_views(spark: "SparkSession", task: Task, names: str = "ab") -> None:
+    for name in names:
         rows = _stream(spark, task, name).withWatermark("ts", "1 second")
         rows.createOrReplaceTempView(name)
 
@@ -121,6 +163,9 @@ SYSTEMS: Final[dict[str, Callable[["SparkSession", Task], "DataFrame"]]] = {
     "spark-rocksdb": _spark_join,
     "spark-memory": _spark_in_memory,
     "spark-band": _spark_band,
+    "streamjoin-plan": _streamjoin_plan,
+    "spark-chain": _spark_chain,
+    "spark-chain-memory": _spark_chain_in_memory,
     "shuffle-identity": _shuffle_identity,
     "scan-identity": _scan_identity,
 }

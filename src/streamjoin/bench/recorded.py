@@ -25,15 +25,16 @@ def record(
     keys: int,
     *,
     rate: int = RATE,
-    hot: tuple[float, float] = (0.0, 0.0),
+    hot: tuple[float, ...] = (0.0, 0.0),
 ) -> None:
     """Write `files` files of each side: `rate` rows a second in order, uniform keys.
 
-    The share ``hot[side]`` of a side's rows has the same key, `HOT_KEY`; the keys of the others
-    stay uniform. Column ``v`` is uniform between 0 and 1.
+    There are as many sides as `hot` has numbers, called a, b and so on. The share ``hot[side]`` of
+    a side's rows has the same key, `HOT_KEY`; the keys of the others stay uniform. Column ``v`` is
+    uniform between 0 and 1.
     """
     n_rows, span = rate * SECONDS_PER_FILE, SECONDS_PER_FILE * 1_000_000
-    for side, name in enumerate("ab"):
+    for side, name in enumerate("abcdefgh"[: len(hot)]):
         rng = np.random.default_rng(side + 1)
         target = folder / name
         target.mkdir(parents=True)

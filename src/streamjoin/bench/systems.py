@@ -102,10 +102,18 @@ def _execute(task: Task, work: Path) -> Timing:
         rows=[p["numInputRows"] for p in batches],
         seconds=[p["durationMs"]["triggerExecution"] / 1000 for p in batches],
         results=[p["sink"]["numOutputRows"] for p in batches],
-        alone=[c["alone_left"] + c["alone_right"] if c else 0 for c in counters],
-        state_rows=last["state_rows"] if last else sum(o["numRowsTotal"] for o in operators),
+        alone=[
+            c["alone_left"] + c["alone_right"] if c and "alone_left" in c else 0 for c in counters
+        ],
+        state_rows=_remembered(last) if last else sum(o["numRowsTotal"] for o in operators),
         state_bytes=last["state_bytes"] if last else sum(o["memoryUsedBytes"] for o in operators),
     )
+
+
+def _remembered(counters: Any) -> int:
+    """Rows of streams, and tuples of joins where there are several."""
+    counted = counters.asDict()
+    return int(counted["state_rows"] + counted.get("intermediate_rows", 0))
 
 
 def _main() -> None:
