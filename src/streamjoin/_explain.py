@@ -11,24 +11,38 @@ from streamjoin.errors import ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from streamjoin.spark.explain import Explanation, Rates
+    from streamjoin.spark.explain import Explanation
+    from streamjoin.spark.explain_plan_model import Selectivities
+    from streamjoin.spark.explain_rates import Rates
 
 
-def explain(frame: "DataFrame | str | Path", *, rates: "Rates" = None) -> "Explanation":
+def explain(
+    frame: "DataFrame | str | Path",
+    *,
+    rates: "Rates" = None,
+    selectivities: "Selectivities" = None,
+) -> "Explanation":
     """Say what the joins of a DataFrame or of a pipeline file will do; nothing is started.
 
     Where each condition is evaluated, who meets whom in time, when rows come out, shards and index,
     an estimate of the state, and warnings: a cross join, one shard, no lateness, state that a
-    silent input makes grow.
+    silent input makes grow. Of many streams also the plan, its operators, half-way joins and paths,
+    and what each planner would make of a budget.
 
     Parameters
     ----------
     frame
-        What `join` returned, or any DataFrame made from it; or the path of a pipeline file.
+        What `join`, `multi_join` or `sql` returned, or any DataFrame made from it; or the path of a
+        pipeline file.
     rates
-        Rows per second (left, right), for the estimate of the state. Of a DataFrame with several
-        joins: such pairs by the name of the join. Without them the estimate is for 1,000 rows/s; a
-        file's generated streams say their own.
+        Rows per second (left, right), for the estimate of the state; of many streams by name, such
+        as ``{"a": 300, "b": 200, "c": 50}``. Of a DataFrame with several joins: such by the name of
+        the join. Without them the estimate is for 1,000 rows/s, and of many streams there is none;
+        a file's generated streams say their own.
+    selectivities
+        Of many streams: the share of the pairs of a join's two inputs that match, by the streams
+        below it, such as ``{"a b": 0.01, "a b c": 0.002}``, or one for all; 1 / n where n keys are
+        equally frequent. Joins that are not named have 0.001.
 
     Returns
     -------
@@ -59,13 +73,15 @@ def explain(frame: "DataFrame | str | Path", *, rates: "Rates" = None) -> "Expla
                      together 89.6 KB, and more while one input is ahead of the other
     """
     if isinstance(frame, str | Path):
-        return _explain_file(frame, rates)
+        return _explain_file(frame, rates, selectivities)
     from streamjoin.spark.explain import explain_frame
 
-    return explain_frame(frame, rates)
+    return explain_frame(frame, rates, selectivities)
 
 
-def _explain_file(path: str | Path, rates: "Rates") -> "Explanation":
+def _explain_file(
+    path: str | Path, rates: "Rates", selectivities: "Selectivities"
+) -> "Explanation":
     if Path(path).suffix not in (".toml", ".sql"):
         msg = f"frame: got {str(path)!r}; allowed: a DataFrame or a pipeline file (*.toml, *.sql)"
         raise ConfigError(msg)
@@ -75,4 +91,4 @@ def _explain_file(path: str | Path, rates: "Rates") -> "Explanation":
         if (error.name or "").startswith("streamjoin"):
             raise
         raise MissingExtraError.of(extra="cli", module=error.name or "") from None
-    return explain_file(Path(path), rates)
+    return explain_file(Path(path), rates, selectivities)

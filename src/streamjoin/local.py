@@ -137,6 +137,9 @@ class LocalMultiJoin:
     ----------
     schemas
         Of the streams, by name.
+    costs
+        Where there is a budget: what operations cost (to receive a row, to probe, and to form a
+        tuple). CPU time is then counted, not measured.
     **settings
         The arguments of `streamjoin.multi_join` that say what is joined: `on`, `time`, `window`,
         `plan`, `freshness`, `states`, `lateness`, `idle_timeout`; and `budget`, `planner`. A share
@@ -158,8 +161,11 @@ class LocalMultiJoin:
     (0, 1)
     """
 
-    def __init__(self, schemas: Mapping[str, pa.Schema], **settings: Any) -> None:
+    def __init__(
+        self, schemas: Mapping[str, pa.Schema], costs: Costs | None = None, **settings: Any
+    ) -> None:
         check_streams(schemas)
+        self._costs = costs
         shaped = {name: _in_microseconds(schema) for name, schema in schemas.items()}
         self.plan = resolve_plan(shaped, **settings)
         self.states = [MultiJoinState.of(step.join) for step in self.plan.steps]
@@ -188,7 +194,10 @@ class LocalMultiJoin:
             schema = pa.schema([(column.name, column.type) for column in step.join.output])
             started = thread_time_ns()
             parts = [pa.table(part, schema=schema) for part in logic.on_batch(arrivals, now, end)]
-            logic.charge((thread_time_ns() - started) / 1000)
+            cpu_us = (thread_time_ns() - started) / 1000
+            if self._costs is not None and logic.is_limited:
+                cpu_us = logic.counted_us(self._costs)
+            logic.charge(cpu_us)
             found.append(pa.concat_tables(parts) if parts else schema.empty_table())
             self.counts.update(logic.counts)
             for i, source in enumerate(step.sources):

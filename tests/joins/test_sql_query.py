@@ -1,6 +1,9 @@
 """Queries are taken apart as they should be, and wrong ones are refused with a place."""
 
+import contextlib
+import random
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -52,8 +55,8 @@ def test_the_papers_query_as_it_is_printed() -> None:
 def test_every_clause() -> None:
     plan = planned(
         "SELECT a.x FROM t a, t b, u c WHERE a.k = b.k AND b.k = c.k PLAN '(a b) c' "
-        "WINDOW a 10 MINUTES, 500 ROWS FRESHNESS a 1 HOUR 30 MINUTES, c 500 ROWS LATENESS '30 seconds' "
-        "TIME ts, c.at BUDGET 200 MS CPU, 5000 ROWS MEMORY"
+        "WINDOW a 10 MINUTES, 500 ROWS FRESHNESS a 1 HOUR 30 MINUTES, c 500 ROWS "
+        "LATENESS '30 seconds' TIME ts, c.at BUDGET 200 MS CPU, 5000 ROWS MEMORY"
     )
     assert plan.window == {"a": "10 MINUTES", "b": Rows(500), "c": Rows(500)}
     assert plan.freshness == {"a": "1 HOUR 30 MINUTES", "c": Rows(500)}
@@ -155,6 +158,8 @@ def test_what_is_selected(text: str, selected: list[str]) -> None:
 
 
 REFUSED = [
+    ("\n  SELECT x FROM t a, u b\n  WHERE a.k = b.k )", "line 3, column 19: cannot read '.' here"),
+    ("\n  SELECT x, sum(x)\n  FROM t a, u b WINDOW 1 DAY", "line 2, column 13: SUM"),
     ("SELECT x FROM t,\n stoks b", "line 2, column 2: unknown stream 'stoks'; allowed: stocksNYC"),
     ("SELECT a.xx FROM t a, u b" + TAIL, "column 10: a has no column 'xx'; allowed: k, x"),
     ("SELECT zz FROM t a, u b" + TAIL, "column 8: no stream has a column 'zz'"),
@@ -212,6 +217,8 @@ REFUSED = [
      "column 19: LEFT JOIN of 3 streams"),
     ("SELECT x FROM t a NATURAL JOIN u b WINDOW 1 DAY", "column 19: NATURAL JOIN; allowed: JOIN"),
     ("SELECT x FROM t a FULL JOIN u b WINDOW 1 DAY", "FULL JOIN without ON"),
+    ("SELECT x FROM t a JOIN u b USING k WINDOW 1 DAY", "column 28: USING: got 'USING k'|cannot"),
+    ("SELECT x FROM t a,, u b" + TAIL, "column 18: a stream is missing"),
     ("SELECT DISTINCT x FROM t a, u b" + TAIL, "column 8: DISTINCT; .* that sj.sql returns"),
     ("SELECT x FROM t a, u b WHERE a.k = b.k GROUP BY x WINDOW 1 DAY", "column 40: GROUP BY"),
     ("SELECT x FROM t a, u b WHERE a.k = b.k ORDER BY x WINDOW 1 DAY", "column 40: ORDER BY"),
@@ -235,6 +242,17 @@ def test_wrong_queries_are_refused_with_a_place(text: str, message: str) -> None
     assert "\n" not in str(refused.value)
     assert "allowed:" in str(refused.value)
     assert re.match("query: (line|got)", str(refused.value))
+
+
+def test_mutilated_queries_are_read_or_refused() -> None:
+    rng = random.Random(7)
+    for _ in range(400):
+        words = re.findall(r"\s+|\w+|[^\w\s]", rng.choice(REFUSED[:-1])[0])
+        for _ in range(rng.randint(1, 3)):
+            place = rng.randrange(len(words))
+            words[place : place + rng.randint(0, 1)] = [rng.choice([*words, "(", "'", ",", ""])]
+        with contextlib.suppress(StreamJoinError):
+            planned("".join(words))
 
 
 def test_event_times_by_argument() -> None:
@@ -293,3 +311,13 @@ def test_wrong_scripts_are_refused_with_a_place(old: str, new: str, message: str
     assert old in SCRIPT
     with pytest.raises(StreamJoinError, match=f"^q.sql: .*{message}"):
         read_script(SCRIPT.replace(old, new, 1), "q.sql")
+
+
+def test_the_pages_queries_can_be_read() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 8
+    for block in blocks:
+        is_query = block.startswith("SELECT")
+        query = parse_query(block) if is_query else read_script(block, "page").query
+        plan_query(query, {"nyc": STOCKS, "tokyo": STOCKS})

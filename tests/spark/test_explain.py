@@ -319,7 +319,10 @@ def test_what_is_no_join_is_refused(ticks: DataFrame, tmp_path: Path) -> None:
             "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns",
         ),
         (3, "frame: got int; allowed: a DataFrame or a pipeline file's path"),
-        ("p.csv", r"frame: got 'p.csv'; allowed: a DataFrame or a pipeline file \(\*.toml\)"),
+        (
+            "p.csv",
+            r"frame: got 'p.csv'; allowed: a DataFrame or a pipeline file \(\*.toml, \*.sql\)",
+        ),
         (file, r"p\.toml: cannot be read: No such file"),
     ]:
         with pytest.raises(sj.ConfigError, match=sentence):

@@ -117,6 +117,7 @@ def summary(
     """Make the closing table of a run; three arguments say where things are."""
     table = Table(title="Summary", title_justify="left", show_header=False)
     seconds = max(totals.seconds, 0.001)
+    stale = totals.counters.stale
     rows = [
         ("batches", f"{len(totals.batch_seconds):,} in {clock(totals.seconds)}"),
         ("rows in", f"{totals.rows_in:,} ({totals.rows_in / seconds:,.0f}/s)"),
@@ -124,6 +125,7 @@ def summary(
         *([("rows without a partner", f"{totals.alone:,} of them")] if totals.alone else []),
         ("late rows", late(totals, late_rows)),
         ("rows with a null key or time", f"{totals.null:,}"),
+        *([("stale results withheld", f"{stale:,}")] if stale else []),
         *left_out.rows(totals.counters),
         ("state at the end", f"{totals.state_rows:,} rows, {size(totals.state_bytes)}"),
         ("largest state", size(totals.peak_state_bytes)),

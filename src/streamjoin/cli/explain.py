@@ -12,7 +12,9 @@ from streamjoin.cli.sql_file import Settings, SqlFile, plan_of, read
 from streamjoin.errors import EngineError, StreamJoinError
 
 if TYPE_CHECKING:
-    from streamjoin.spark.explain import Explanation, Rates
+    from streamjoin.spark.explain import Explanation
+    from streamjoin.spark.explain_plan_model import Selectivities
+    from streamjoin.spark.explain_rates import OfJoin, Rates
 
 
 def explain_command(file: Path, *, as_json: bool) -> None:
@@ -30,12 +32,16 @@ def explain_command(file: Path, *, as_json: bool) -> None:
         console.print(line, style="yellow" if warns else style, markup=False, soft_wrap=True)
 
 
-def explain_file(file: Path, rates: "Rates") -> "Explanation":
+def explain_file(
+    file: Path, rates: "Rates", selectivities: "Selectivities" = None
+) -> "Explanation":
     """Explain the join of a file, in the Spark of this process or in one of its own."""
-    return _explain(read(file), rates)
+    return _explain(read(file), rates, selectivities)
 
 
-def _explain(settings: Settings, rates: "Rates") -> "Explanation":
+def _explain(
+    settings: Settings, rates: "Rates", selectivities: "Selectivities" = None
+) -> "Explanation":
     from streamjoin.spark.explain import explain_frame
     from streamjoin.spark.failures import root_cause
 
@@ -43,15 +49,16 @@ def _explain(settings: Settings, rates: "Rates") -> "Explanation":
     pipeline = plan_of(settings, now=0.0, scratch=Path())
     with borrowed(settings) as spark:
         try:
-            return explain_frame(pipeline.joined(spark), rates or _generated(settings))
+            known = rates or _generated(settings)
+            return explain_frame(pipeline.joined(spark), known, selectivities)
         except StreamJoinError:
             raise
         except Exception as error:
             raise EngineError(root_cause(error)) from error
 
 
-def _generated(settings: Settings) -> tuple[float, float] | None:
-    """Rows per second of two generated streams."""
+def _generated(settings: Settings) -> "OfJoin | None":
+    """Rows per second of generated streams."""
     if isinstance(settings, SqlFile):
         return settings.rates
     left, right = settings.left, settings.right

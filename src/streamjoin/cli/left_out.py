@@ -17,10 +17,13 @@ class LeftOut:
         None for an exact join, of which nothing is shown.
     shed
         What gives way, as the user said it.
+    is_many
+        Whether more than two streams are joined: then probes of whole states give way.
     """
 
     budget: Budget | None = None
     shed: str | Sequence[str] | None = None
+    is_many: bool = False
 
     def columns(self) -> tuple[str, ...]:
         """Columns that a budget adds to the live table.
@@ -31,6 +34,8 @@ class LeftOut:
         ('r_1 / r_2', 'skipped', 'dropped', 'recall')
         >>> LeftOut(Budget(rate=10)).columns(), LeftOut().columns()
         (('dropped', 'recall'), ())
+        >>> LeftOut(Budget(rate=10), is_many=True).columns()
+        ('skipped', 'recall')
         """
         return tuple(name for name, _ in self._shown(JoinMetrics(), JoinMetrics()))
 
@@ -65,6 +70,8 @@ class LeftOut:
             return []
         by_side = "{:,} left, {:,} right"
         rows = [("budget", self.budget.describe())]
+        if self.is_many:
+            rows.append(("probes left out", skipped(counted)))
         if self._chooses:
             rows.append(("comparisons left out", _skipped_by_window(counted)))
         if self._drops:
@@ -72,12 +79,14 @@ class LeftOut:
         if self.budget.memory is not None:
             rows.append(("rows cut from the windows", _cut(counted, by_side)))
         rows.append(("pairs missed, about", f"{max(counted.missed, 0):,}"))
-        return [*rows, ("recall, about", recall(counted))]
+        return [*rows, ("recall, about", self._recall(counted))]
 
     def _shown(self, batch: JoinMetrics, so_far: JoinMetrics) -> Iterator[tuple[str, str]]:
         """Names of columns with their cells."""
         if self.budget is None:
             return
+        if self.is_many:
+            yield "skipped", skipped(batch)
         if self._chooses:
             yield "r_1 / r_2", "{:.2f} / {:.2f}".format(*batch.fractions)
             yield "skipped", skipped(batch)
@@ -85,19 +94,26 @@ class LeftOut:
             yield "dropped", _dropped(batch, "{:,} / {:,}")
         if self.budget.memory is not None:
             yield "cut", _cut(batch, "{:,} / {:,}")
-        yield "recall", recall(so_far)
+        yield "recall", self._recall(so_far)
+
+    def _recall(self, counted: JoinMetrics) -> str:
+        """Of many streams there is no estimate of the error."""
+        return recall(counted).partition(" +-")[0] if self.is_many else recall(counted)
 
     @property
     def _chooses(self) -> bool:
         """Whether comparisons may be left out."""
         dropping = self.shed in ("drop", ["drop"])
-        return self.budget is not None and self.budget.cpu is not None and not dropping
+        has_cpu = self.budget is not None and self.budget.cpu is not None
+        return has_cpu and not dropping and not self.is_many
 
     @property
     def _drops(self) -> bool:
         """Whether rows may be turned away."""
-        return self.budget is not None and (
-            self.budget.cpu is not None or self.budget.rate is not None
+        return (
+            self.budget is not None
+            and not self.is_many
+            and (self.budget.cpu is not None or self.budget.rate is not None)
         )
 
 

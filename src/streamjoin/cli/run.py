@@ -77,7 +77,7 @@ def _run(spark: "SparkSession", settings: Settings, pipeline: "Pipeline", consol
 
     duration = settings.run.duration
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
-    left_out = LeftOut(pipeline.budget, pipeline.shed)
+    left_out = LeftOut(pipeline.budget, pipeline.shed, is_many=pipeline.is_many)
     with _signals() as stopped, Display(console, left_out) as display:
         try:
             query = pipeline.start(spark)

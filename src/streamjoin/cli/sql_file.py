@@ -27,6 +27,7 @@ from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 
 if TYPE_CHECKING:
+    from streamjoin.spark.explain_rates import OfJoin
     from streamjoin.spark.pipeline import Pipeline, SqlPipeline
     from streamjoin.spark.sql import CreatedStream, Script
 
@@ -43,13 +44,17 @@ class SqlFile:
     spark: Mapping[str, str]
 
     @property
-    def rates(self) -> tuple[float, float] | None:
-        """Rows per second of the query's streams, if it has two and both are generated."""
-        names = [source.stream.lower() for source in self.script.query.streams.sources]
+    def rates(self) -> "OfJoin | None":
+        """Rows per second of the query's streams, if all are generated."""
         known = {name.lower(): source for name, source in self.sources.items()}
-        found = [known[name] for name in names if name in known]
-        rates = [source.rate for source in found if isinstance(source, GeneratorSource)]
-        return (rates[0], rates[1]) if len(rates) == len(names) == 2 else None
+        rates: dict[str, float] = {}
+        for used in self.script.query.streams.sources:
+            source = known.get(used.stream.lower())
+            if not isinstance(source, GeneratorSource):
+                return None
+            rates[used.alias] = source.rate
+        left, right, *more = rates.values()
+        return rates if more else (left, right)
 
     def headline(self) -> str:
         """Say in one line what is joined."""

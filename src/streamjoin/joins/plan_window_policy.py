@@ -92,11 +92,14 @@ class _Statistics:
     """Counts of the last seconds."""
 
     def __init__(self, expected: PlanModel, window: int) -> None:
-        self.expected, self.window = expected, window
-        self.seconds: list[Second] = []
+        self.expected, self.held = expected, expected.sizes
+        # Inserted, outputs and met of each second by node; a new second replaces the oldest.
+        self.counts = np.zeros((window, 3, expected.tree.root))
+        self.n = 0
 
     def observe(self, second: Second) -> None:
-        self.seconds = [*self.seconds[1 - self.window :], second]
+        self.counts[self.n % len(self.counts)] = second.inserted, second.outputs, second.met
+        self.held, self.n = second.held, self.n + 1
 
     def model(self) -> PlanModel:
         """The plan's numbers.
@@ -105,18 +108,15 @@ class _Statistics:
         nothing for a while gets no allowance, and so never finds anything again.
         """
         tree, sigmas = self.expected.tree, self.expected.sigmas.copy()
-        inserted, outputs, met = (
-            np.sum([getattr(second, name) for second in self.seconds], axis=0)
-            for name in ("inserted", "outputs", "met")
-        )
-        for pair in map(list, tree.joins):
+        inserted, outputs, met = self.counts.sum(axis=0)
+        for one, two in tree.joins:
             # Both halves of a join look at the same attribute: they learn together.
-            before = sigmas[pair].mean()
+            before = (sigmas[one] + sigmas[two]) / 2
             if before > 0:
-                found, looked_at = outputs[pair].sum(), met[pair].sum()
-                sigmas[pair] = (found + EXPECTED) / (looked_at + EXPECTED / before)
-        rates = inserted[: tree.n_streams] / len(self.seconds)
-        return PlanModel.of(tree, rates, self.seconds[-1].held, sigmas, self.expected.costs)
+                found, looked_at = outputs[one] + outputs[two], met[one] + met[two]
+                sigmas[one] = sigmas[two] = (found + EXPECTED) / (looked_at + EXPECTED / before)
+        rates = inserted[: tree.n_streams] / min(self.n, len(self.counts))
+        return PlanModel.of(tree, rates, self.held, sigmas, self.expected.costs)
 
 
 def _values(model: PlanModel) -> Mapping[str, float]:

@@ -55,7 +55,7 @@ class PlanTrace:
                 msg = f"{name}: got {array.dtype} of shape {array.shape}; allowed: int64, one a row"
                 raise DataError(msg)
         times = self.times
-        if len(times) and not (0 <= times[0] and np.all(np.diff(times) >= 0) and times[-1] < _FAR):
+        if len(times) and not (times[0] >= 0 and np.all(np.diff(times) >= 0) and times[-1] < _FAR):
             msg = "times: got others; allowed: from 0 to below 2**52, never going back"
             raise DataError(msg)
         keys = np.concatenate([self.left, self.right])
@@ -86,8 +86,8 @@ class PlanJoin:
     withhold
         Whether stale results are held back, and only counted.
     fill
-        Whether probes that fill a state for the first time are free: without it a state whose
-        half-way joins have no allowance stays empty for ever.
+        Whether probes that fill a state of some size for the first time are free: without it a
+        state whose half-way joins have no allowance stays empty for ever.
     cycle_s
         For how many seconds unused allowance is saved up.
     index

@@ -10,6 +10,7 @@ from streamjoin.planning.exact import exact
 from streamjoin.planning.heuristics import e_best_hjp, equal_hj, global_hjpr, s_best_hjp
 from streamjoin.planning.jaqpot import grepp, jaqpot
 from streamjoin.planning.plan_model import PlanModel
+from streamjoin.planning.timed_plan import TimedPlan, best_mix
 
 _BLIND: Final[dict[str, Callable[[PlanModel, float], Allocation]]] = {
     "grepp": grepp,
@@ -38,7 +39,8 @@ def allocate(
         Resources per second, in the unit of the model's costs.
     refresh
         What keeps results fresh. "exact" has it for less than "jaqpot": tuples that refresh a
-        state need not all probe on.
+        state need not all probe on. Not for a `TimedPlan`, whose states are never stale; both then
+        give the optimum, `best_mix`.
 
     Examples
     --------
@@ -55,6 +57,8 @@ def allocate(
     e-best-hjp    750.0
     s-best-hjp   1250.0
     """
+    if isinstance(model, TimedPlan) and planner in ("jaqpot", "exact"):
+        return best_mix(planner, model, mu)
     if planner == "jaqpot":
         return jaqpot(model, mu, refresh)
     if planner == "exact":

@@ -7,6 +7,10 @@ a folder per paper: ``claims.toml``, `workload`, `experiments`, `judges`, `figur
 `PAPERS` maps the name on the command line to a module with a `Paper` called ``PAPER``.
 """
 
-PAPERS = {"kang": "streamjoin.repro.kang", "gedik": "streamjoin.repro.gedik"}
+PAPERS = {
+    "kang": "streamjoin.repro.kang",
+    "gedik": "streamjoin.repro.gedik",
+    "jaqpot": "streamjoin.repro.jaqpot",
+}
 
 __all__ = ["PAPERS"]

@@ -3,7 +3,10 @@
 The *probe-limit* semantics (X-1): every tuple is kept; the half-way joins that yield most probe.
 What a batch may do was decided before it began, from what earlier ones measured; so a batch that
 is run again decides the same. While it runs, the analysis for the next one does too, in a thread of
-its own.
+its own. Only the first one comes at once.
+
+What a node does not use it may use later, up to what one batch gives it; so a stream that comes in
+small waves loses nothing.
 """
 
 import math
@@ -16,17 +19,16 @@ import numpy as np
 from streamjoin.planning.adaptation import Adaptation
 from streamjoin.planning.analysis import Analysis
 from streamjoin.planning.plan_model import Floats, PlanModel
+from streamjoin.planning.timed_plan import EXPLORED, TimedPlan
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.stream_clock import StreamClock
 
 MEMORY: Final = 8
 """Batches over which is averaged."""
-EXPLORED: Final = 0.01
-"""Part of the tuples of every node that probe in any case: else nobody knew what they find."""
 ENOUGH: Final = 30
 """Probes from which a half-way join's own productivity is believed; with fewer, its join's."""
 CLEARLY: Final = 0.95
-"""All tuples probe where that takes no more than this part of what there is."""
+"""All tuples probe where that takes no more than this part of what there is; the rest is shared."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Observed:
         Event time that it brought.
     arrived, probed, found
         Tuples of each node that came, that probed, and that probing formed.
+    all_arrived, all_found
+        As many as there would be if all tuples probed; estimates.
     sizes
         Tuples that were stored of each node.
     probe_us
@@ -94,6 +98,8 @@ class Observed:
     arrived: list[float]
     probed: list[float]
     found: list[float]
+    all_arrived: list[float]
+    all_found: list[float]
     sizes: list[float]
     probe_us: list[float]
     receive_us: float
@@ -109,14 +115,27 @@ class AllowanceState(StreamClock):
         The last batches.
     allowances
         Probes per second of each node; None while all may.
+    credit
+        Probes that each node has left from batches before; less than 0 if it made too many.
     adaptation
         When to think again, and what was decided.
     infeasible
         Why the freshness asked for cannot be had; None if it can.
+
+    Examples
+    --------
+    >>> state = AllowanceState(pace=1.0)
+    >>> state.allow([10.0, 2.0])
+    >>> state.allowed(0, seconds=1.0), state.allowed(1, seconds=1.0)
+    (20.0, 4.0)
+    >>> state.use(0, 14, seconds=1.0)
+    >>> state.allowed(0, seconds=1.0)
+    16.0
     """
 
     observed: list[Observed] = field(default_factory=list)
     allowances: list[float] | None = None
+    credit: list[float] = field(default_factory=list)
     adaptation: Adaptation = field(default_factory=Adaptation)
     infeasible: str | None = None
 
@@ -127,6 +146,7 @@ class AllowanceState(StreamClock):
             "pace": self.pace,
             "observed": [asdict(one) for one in self.observed],
             "allowances": self.allowances,
+            "credit": self.credit,
             "adaptation": self.adaptation.to_dict(),
             "infeasible": self.infeasible,
         }
@@ -142,15 +162,37 @@ class AllowanceState(StreamClock):
         """Remember what a batch showed."""
         self.observed = [*self.observed, batch][-MEMORY:]
 
-    def forget(self) -> None:
-        """Start again, as another plan runs."""
-        self.observed, self.allowances = [], None
+    def allow(self, allowances: list[float]) -> None:
+        """Take over new allowances."""
+        self.allowances = allowances
+        self.credit = self.credit or [allowance * self.pace for allowance in allowances]
 
-    def shares(self, arrived: int, node: int, seconds: float) -> float:
-        """Part of a node's arrivals that may probe in a batch of so many seconds."""
-        if self.allowances is None or not arrived:
-            return 1.0
-        return min(1.0, max(EXPLORED, self.allowances[node] * seconds / arrived))
+    def forget(self) -> None:
+        """Start again, as another plan runs: with as many probes, the same for each node."""
+        if self.allowances is not None:
+            nodes = len(self.allowances)
+            self.credit = []
+            self.allow([sum(self.allowances) / nodes] * nodes)
+        self.observed = []
+
+    @property
+    def part(self) -> float:
+        """Part of the tuples that have probed lately."""
+        arrived = sum(sum(one.arrived) for one in self.observed)
+        probed = sum(sum(one.probed) for one in self.observed)
+        return probed / arrived if arrived else 1.0
+
+    def allowed(self, node: int, seconds: float) -> float:
+        """Probes of a node in a batch of so many seconds."""
+        if self.allowances is None:
+            return math.inf
+        return self.allowances[node] * seconds + self.credit[node]
+
+    def use(self, node: int, probes: int, seconds: float) -> None:
+        """Tell how many a node has made; what is left is kept, up to what one batch gives."""
+        if self.allowances is not None:
+            left = self.allowed(node, seconds) - probes
+            self.credit[node] = min(left, max(1.0, self.allowances[node] * self.pace))
 
     def averages(self) -> "Averages | None":
         """What the last batches showed on average; None before time has moved."""
@@ -175,22 +217,44 @@ class Averages:
             np.array([getattr(one, name) for one in observed], np.float64).sum(axis=0)
             for name in ("arrived", "probed", "found", "sizes", "probe_us")
         )
+        self._all_arrived, self._all_found = (
+            np.array([getattr(one, name) for one in observed], np.float64).sum(axis=0)
+            for name in ("all_arrived", "all_found")
+        )
         self._sizes: Floats = sizes / self._n
         self._receive_us = sum(one.receive_us for one in observed)
 
     def model(self, tree: Tree, *, in_time: bool) -> PlanModel:
         """The plan with these numbers; `in_time`: probes cost CPU time, else one each."""
+        sigmas = self._sigmas(tree, self._found, self._probed, self._sizes)
+        costs = self._costs() if in_time else 1.0
+        return PlanModel.of(tree, self._rates(tree), self._sizes, sigmas, costs)
+
+    def timed_plan(self, tree: Tree, *, in_time: bool) -> TimedPlan:
+        """The plan as it would be if all tuples probed."""
+        more = np.divide(
+            self._all_arrived, self._arrived, out=np.ones(tree.root), where=self._arrived > 0
+        )
+        sizes = self._sizes * more
+        sigmas = self._sigmas(tree, self._all_found, self._all_arrived, sizes)
+        costs = self._costs() if in_time else 1.0
+        model = PlanModel.of(tree, self._rates(tree), sizes, sigmas, costs)
+        return TimedPlan(tree, model.rates, model.sizes, model.sigmas, model.costs)
+
+    def _rates(self, tree: Tree) -> Floats:
+        rates: Floats = self._arrived[: tree.n_streams] / self._seconds
+        return rates
+
+    def _sigmas(self, tree: Tree, found: Floats, probed: Floats, sizes: Floats) -> Floats:
+        """Selectivity on each state; where few have probed it, that of the whole join."""
         siblings = [tree.sibling(node) for node in range(tree.root)]
-        pairs = self._probed * self._sizes[siblings]  # that were compared, were there no index
-        by_join, pairs_by_join = self._found + self._found[siblings], pairs + pairs[siblings]
-        own = self._probed >= ENOUGH
-        found, compared = np.where(own, self._found, by_join), np.where(own, pairs, pairs_by_join)
-        on_sibling = np.divide(found, compared, out=np.zeros(tree.root), where=compared > 0)
-        sigmas = on_sibling[siblings]
-        return PlanModel.of(
-            tree, self._arrived[: tree.n_streams] / self._seconds, self._sizes, sigmas,
-            self._costs() if in_time else 1.0,
-        )  # fmt: skip
+        pairs = probed * sizes[siblings]  # that were compared, were there no index
+        own = (self._probed >= ENOUGH) & (pairs > 0)
+        found = np.where(own, found, found + found[siblings])
+        pairs = np.where(own, pairs, pairs + pairs[siblings])
+        on_sibling = np.divide(found, pairs, out=np.zeros(tree.root), where=pairs > 0)
+        sigmas: Floats = on_sibling[siblings]
+        return sigmas
 
     def _costs(self) -> Floats:
         """CPU time of one probe of each node."""
@@ -212,15 +276,15 @@ class Averages:
             per_second = limits.cpu_us_per_batch * self._n / self._seconds
         return max(0.0, per_second - self._receive_us / self._seconds)
 
-    def watched(self, model: PlanModel, mu: float) -> dict[str, float]:
-        """The numbers whose change is a reason to think again."""
-        values = {
-            f"rate of {name}": float(r)
-            for name, r in zip(model.tree.names, model.rates, strict=True)
-        }
-        for node, rho in enumerate(model.productivities):
-            values[f"productivity of {model.tree.label(node)}"] = float(rho)
-        return {**values, "resources": mu}
+
+def watched(model: PlanModel, mu: float) -> dict[str, float]:
+    """The numbers whose change is a reason to think again."""
+    values = {
+        f"rate of {name}": float(r) for name, r in zip(model.tree.names, model.rates, strict=True)
+    }
+    for node, rho in enumerate(model.productivities):
+        values[f"productivity of {model.tree.label(node)}"] = float(rho)
+    return {**values, "resources": mu}
 
 
 @dataclass(frozen=True)
@@ -248,24 +312,39 @@ class Question:
         averages = state.averages()
         if averages is None:
             return None
-        model = averages.model(tree, in_time=limits.rate is None)
-        mu = averages.resources(limits)
-        watched = averages.watched(model, mu)
-        reason = state.adaptation.should_analyse(watched)
+        timed = not limits.limited and limits.planner in ("jaqpot", "exact")
+        make = averages.timed_plan if timed else averages.model
+        model, mu = make(tree, in_time=limits.rate is None), averages.resources(limits)
+        values = watched(model, mu)
+        reason = state.adaptation.should_analyse(values)
         if not reason:
             return None
-        state.adaptation.analysed(watched)
+        state.adaptation.analysed(values)
         stale = limits.limited and any(math.isfinite(age) for age in limits.freshness)
         return cls(model, mu, limits.freshness if stale else None, reason)
 
     def decide(self, state: AllowanceState, analysis: Analysis, at: float) -> bool:
         """Take over what an analysis recommends, if that promises enough; whether it did."""
         state.infeasible = analysis.allocation.infeasible
-        if self.model.saturation_resources <= CLEARLY * self.mu:
-            changed = state.allowances is not None
-            state.allowances = None
-            return changed
-        decision = state.adaptation.decide(at, self.reason, state.allowances, analysis)
+        model, mu = self.model, self.mu
+        spare = mu - model.saturation_resources
+        if spare >= (1 - CLEARLY) * mu:
+            enough = model.saturation.probes + spare / model.costs / model.tree.root
+            before, state.infeasible = state.allowances, None
+            state.allow(enough.tolist())
+            return before is None or model.throughput(before) < model.saturation_throughput
+        # those that a plan starts with are nobody's decision
+        current = state.allowances if state.adaptation.decisions else None
+        decision = state.adaptation.decide(at, self.reason, current, analysis)
         if decision.actuated:
-            state.allowances = analysis.allocation.allowances.tolist()
+            state.allow(self._explored(analysis.allocation.allowances).tolist())
         return decision.actuated
+
+    def _explored(self, allowances: Floats) -> Floats:
+        """Allowances with some probes for all nodes, within the resources."""
+        model, mu = self.model, self.mu
+        if isinstance(model, TimedPlan) or not model.saturation_resources:
+            return allowances
+        some = EXPLORED * mu / model.saturation_resources * model.saturation.probes
+        more: Floats = np.maximum(allowances, some)
+        return more * min(1.0, mu / max(float(model.costs @ more), 1e-9))

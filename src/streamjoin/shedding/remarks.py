@@ -27,6 +27,11 @@ class Remarks:
     None
     None
     batch 5: exact again
+
+    Of many streams, tuples that probe and those that do not are counted, all together:
+
+    >>> Remarks().see(1, JoinMetrics(rows_left=50, compared_left=30, skipped_left=70))
+    'batch 1: probing with 30 % of the tuples'
     """
 
     def __init__(self) -> None:
@@ -59,7 +64,13 @@ class Remarks:
 def _mode(counted: JoinMetrics) -> int:
     if counted.dropped_left or counted.dropped_right or counted.lagging:
         return TURNING_AWAY
-    return IN_PART if counted.selective or counted.cut_left or counted.cut_right else EXACT
+    in_part = counted.selective or counted.cut_left or counted.cut_right or _skips_tuples(counted)
+    return IN_PART if in_part else EXACT
+
+
+def _skips_tuples(counted: JoinMetrics) -> bool:
+    """Whether it is a join of many streams, of which whole tuples do not probe."""
+    return bool(counted.skipped_left and not counted.selective)
 
 
 def _said(counted: JoinMetrics) -> list[str]:
@@ -78,6 +89,8 @@ def _said(counted: JoinMetrics) -> list[str]:
     if counted.selective:
         left, right = counted.fractions
         said.append(f"probing {left:.0%} of the left and {right:.0%} of the right window")
+    if _skips_tuples(counted):
+        said.append(f"probing with {counted.fractions[0]:.0%} of the tuples")
     if cut:
         said.append(f"forgetting {cut:,} rows before their window ends")
     return [text.replace("%", " %") for text in said]

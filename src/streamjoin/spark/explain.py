@@ -3,7 +3,7 @@
 Reading order: this module (what is asked and what comes back), `explain_conditions` (what a pair
 must fulfil), `explain_words` (time and shards), `explain_state` (about how much is remembered),
 `explain_budget` and `explain_selective` (what gives way to a budget), `explain_methods` (how
-matches are looked for), `explain_warnings` (what may go wrong).
+matches are looked for), `explain_warnings` (what may go wrong); `explain_plan` (many streams).
 """
 
 import json
@@ -19,14 +19,22 @@ from streamjoin.spark import explain_words as words
 from streamjoin.spark.explain_budget import BudgetExplanation, budget
 from streamjoin.spark.explain_conditions import Conjunct, conditions, index
 from streamjoin.spark.explain_methods import Methods, invalidation, methods
+from streamjoin.spark.explain_plan import PlanExplanation, explain_plan
+from streamjoin.spark.explain_plan_model import Selectivities
+from streamjoin.spark.explain_rates import (
+    Join,
+    OfJoin,
+    Rates,
+    check_selectivities,
+    joins_of,
+    name_of,
+    rates_of,
+)
 from streamjoin.spark.explain_state import SideEstimate, estimate, totals
 from streamjoin.spark.explain_warnings import Advice, advice
 from streamjoin.spark.explain_words import Shards
 from streamjoin.spark.plans import JoinPlan, plans_of, queries_of
 from streamjoin.spark.sql_explain import QueryExplanation, explain_query
-
-Rates = tuple[float, float] | Mapping[str, tuple[float, float]] | None
-"""Rows per second (left, right); or such pairs by the name of the join, where there are several."""
 
 _WIDTH: Final = 100
 _INDENT: Final = 17
@@ -124,12 +132,12 @@ class Explanation:
     The first join of the data's way comes first; `queries` are those of `streamjoin.sql`.
     """
 
-    joins: tuple[JoinExplanation, ...]
+    joins: tuple[JoinExplanation | PlanExplanation, ...]
     queries: tuple[QueryExplanation, ...] = ()
 
     def __str__(self) -> str:
-        texts = ["\n".join(_query_lines(query)) for query in self.queries]
-        return "\n\n".join([*texts, *("\n".join(join.lines()) for join in self.joins)])
+        texts = ["\n".join(_lines_of(query)) for query in self.queries]
+        return "\n\n".join([*texts, *("\n".join(_lines_of(join)) for join in self.joins)])
 
     def __repr__(self) -> str:
         return str(self)
@@ -140,7 +148,9 @@ class Explanation:
         return values
 
 
-def explain_frame(frame: DataFrame, rates: Rates = None) -> Explanation:
+def explain_frame(
+    frame: DataFrame, rates: Rates = None, selectivities: Selectivities = None
+) -> Explanation:
     """Explain every join that a DataFrame comes from.
 
     Examples
@@ -159,17 +169,35 @@ def explain_frame(frame: DataFrame, rates: Rates = None) -> Explanation:
     if not plans:
         msg = "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns"
         raise ConfigError(msg)
-    chosen = _rates(rates, [plan.name for plan in plans])
+    joins = joins_of(plans)
+    chosen = rates_of(rates, joins)
+    check_selectivities(selectivities, joins)
     return Explanation(
-        tuple(_explained(plan, chosen.get(plan.name)) for plan in reversed(plans)),
+        tuple(
+            _explained_any(join, chosen.get(name_of(join)), selectivities)
+            for join in reversed(joins)
+        ),
         tuple(explain_query(query) for query in reversed(queries_of(frame))),
     )
 
 
-def _query_lines(query: QueryExplanation) -> Iterator[str]:
-    yield from _wrapped("", " " * 2, query.title)
-    for title, texts in query.sections():
+def _lines_of(one: QueryExplanation | JoinExplanation | PlanExplanation) -> Iterator[str]:
+    if isinstance(one, JoinExplanation):
+        yield from one.lines()
+        return
+    yield from _wrapped("", " " * 2, one.title)
+    for title, texts in one.sections():
         yield from _section(title, texts)
+    for warning in one.warnings if isinstance(one, PlanExplanation) else ():
+        yield from _wrapped("  ! ", " " * 4, warning.text)
+
+
+def _explained_any(
+    join: Join, rates: OfJoin | None, selectivities: Selectivities
+) -> JoinExplanation | PlanExplanation:
+    if isinstance(join, JoinPlan):
+        return _explained(join, None if isinstance(rates, Mapping) else rates)
+    return explain_plan(join, rates if isinstance(rates, Mapping) else None, selectivities)
 
 
 def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplanation:
@@ -198,31 +226,6 @@ def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplana
         state=sides if live else (),
         warnings=tuple(advice(plan, sides, planned)),
     )
-
-
-def _rates(rates: Rates, names: list[str]) -> Mapping[str, tuple[float, float]]:
-    """Rows per second of each join, by its name."""
-    if rates is None:
-        return {}
-    by_name = rates if isinstance(rates, Mapping) else {names[0]: rates}
-    if len(names) > 1 and by_name is not rates:
-        msg = (
-            f"rates: got {rates!r} for {len(names)} joins; allowed: {{{names[0]!r}: (left, right)}}"
-        )
-        raise ConfigError(msg)
-    for name, pair in by_name.items():
-        if name not in names:
-            msg = f"rates: got a join {name!r}; allowed: {', '.join(names)}"
-            raise ConfigError(msg)
-        _check_pair(pair)
-    return by_name
-
-
-def _check_pair(pair: object) -> None:
-    two = isinstance(pair, tuple | list) and len(pair) == 2
-    if not two or not all(isinstance(r, int | float) and 0 < r < float("inf") for r in pair):  # type: ignore[attr-defined]
-        msg = f"rates: got {pair!r}; allowed: a pair (left, right) of rows per second"
-        raise ConfigError(msg)
 
 
 def _section(title: str, texts: Sequence[str | None]) -> Iterator[str]:

@@ -85,7 +85,7 @@ def _side(plan: JoinPlan, side: Side, rates: tuple[float, float] | None) -> Side
     stream = join.streams[side]
     rate = _UNIT_RATE if rates is None else float(rates[side])
     copies = shards(plan).copies[side]
-    size, guessed = _row_bytes(stream.kept)
+    size, guessed = row_bytes(stream.kept)
     kept_us, counted, parts = _kept(join, side)
     rows = round((rate * kept_us / 1e6 + counted) * copies)
     sent = f" x {copies} copies" if copies > 1 else ""
@@ -128,12 +128,12 @@ def _kept(join: WindowJoin, side: Side) -> tuple[int, int, list[str]]:
     return window_us + late_us + slice_us, 0, parts
 
 
-def _row_bytes(schema: pa.Schema) -> tuple[float, bool]:
+def row_bytes(schema: pa.Schema) -> tuple[float, bool]:
     """Bytes of a row, and whether some of them are a guess.
 
     Examples
     --------
-    >>> _row_bytes(pa.schema({"k": pa.int64(), "ok": pa.bool_(), "name": pa.string()}))
+    >>> row_bytes(pa.schema({"k": pa.int64(), "ok": pa.bool_(), "name": pa.string()}))
     (32.125, True)
     """
     sizes = [_value_bytes(kind) for kind in schema.types]
@@ -142,7 +142,7 @@ def _row_bytes(schema: pa.Schema) -> tuple[float, bool]:
 
 def _value_bytes(kind: pa.DataType) -> tuple[float, bool]:
     if pa.types.is_struct(kind):
-        return _row_bytes(pa.schema(list(kind)))
+        return row_bytes(pa.schema(list(kind)))
     if pa.types.is_null(kind):
         return 0.0, False
     try:

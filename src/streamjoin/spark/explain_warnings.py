@@ -10,7 +10,7 @@ from streamjoin.spark.explain_state import SideEstimate
 from streamjoin.spark.explain_words import NAMES
 from streamjoin.spark.plans import JoinPlan
 
-_LONG_US: Final = 86_400_000_000
+LONG_US: Final = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _about_time(plan: JoinPlan) -> Iterator[Advice]:
             "left out; give `lateness` unless rows come in order of time",
         )
     for name, stream in zip(NAMES, join.streams, strict=True):
-        if stream.window_us > _LONG_US:
+        if stream.window_us > LONG_US:
             length = format_duration(stream.window_us)
             yield Advice("long_window", f"the {name} window is long ({length}): mind the state")
     if join.is_ordered:

@@ -163,6 +163,7 @@ def multi_join(
             streaming,
             late.folder if late else None,
             budget,
+            where,
         )
         made.append(_operator(step, frames, labels, called, late, plan_made, streams, last))
     result = made[-1]

@@ -112,6 +112,11 @@ class Pipeline(ABC):
     shed: str | Sequence[str] | None = None
     late_rows: str | None = None
 
+    @property
+    def is_many(self) -> bool:
+        """Whether more than two streams are joined."""
+        return False
+
     @abstractmethod
     def joined(self, spark: "SparkSession") -> "DataFrame":
         """The result as a streaming DataFrame that is not running."""
@@ -166,6 +171,11 @@ class SqlPipeline(Pipeline):
     streams: Mapping[str, Source]
     query: Query
     settings: Mapping[str, Any]
+
+    @property
+    def is_many(self) -> bool:
+        """Whether the query has more than two streams."""
+        return len(self.query.streams.sources) > 2
 
     def joined(self, spark: "SparkSession") -> "DataFrame":
         """The query's result."""

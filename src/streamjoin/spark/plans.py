@@ -71,6 +71,8 @@ class MultiPlan:
         Which of its operators this is.
     n_shards, n_partitions, streaming, late_rows, budget
         As of a `JoinPlan`.
+    where
+        What Spark checks of the results.
     """
 
     name: str
@@ -81,6 +83,7 @@ class MultiPlan:
     streaming: bool
     late_rows: str | None
     budget: Budget | None = None
+    where: str | None = None
 
 
 _MOST: Final = 1024

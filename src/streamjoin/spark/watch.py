@@ -73,10 +73,13 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
     >>> progress.rows_out, progress.late, progress.seconds
     (4, 1, 0.25)
     """
-    counters: dict[str, int | None] = {}
-    for name, values in document.get("observedMetrics", {}).items():
-        if name.startswith(METRICS):
-            counters = _counters(values)
+    found = {
+        name: _counters(values)
+        for name, values in document.get("observedMetrics", {}).items()
+        if name.startswith(METRICS)
+    }
+    # Of a plan in several operators the last has the name without a number.
+    counters = found.get(METRICS) or next(reversed(found.values()), {})
     rows_out = counters.get("rows_out") or max(document["sink"].get("numOutputRows", 0), 0)
     return BatchProgress(
         batch=document["batchId"],
@@ -85,11 +88,11 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
         rows_in=sum(source["numInputRows"] for source in document["sources"]),
         rows_out=rows_out,
         alone=_total(counters, "alone"),
-        late=_total(counters, "late"),
-        null=_total(counters, "null"),
-        idle_late=_total(counters, "idle_late"),
-        state_rows=counters.get("state_rows"),
-        state_bytes=counters.get("state_bytes"),
+        late=sum(_total(one, "late") for one in found.values()),
+        null=sum(_total(one, "null") for one in found.values()),
+        idle_late=sum(_total(one, "idle_late") for one in found.values()),
+        state_rows=_sum([one.get("state_rows") for one in found.values()]),
+        state_bytes=_sum([one.get("state_bytes") for one in found.values()]),
         counters=_metrics(counters),
     )
 
@@ -180,7 +183,33 @@ def _counters(values: dict[str, Any]) -> dict[str, int | None]:
 
 
 def _metrics(counters: dict[str, int | None]) -> JoinMetrics:
+    if "results" in counters:
+        return _of_plan(counters)
     return JoinMetrics(**{name: counters.get(name) or 0 for name in METRIC_NAMES})
+
+
+def _of_plan(counters: dict[str, int | None]) -> JoinMetrics:
+    """What a join of many streams counted, as far as one of two counts the like.
+
+    Examples
+    --------
+    >>> counted = _of_plan({"results": 9, "missed": 3, "rows_a": 8, "rows_b": 7, "rows_out": 9,
+    ...                     "probed_a": 5, "skipped_intermediate": 15})
+    >>> counted.recall, counted.rows_left, counted.compared_left, counted.skipped_left
+    (0.75, 15, 5, 15)
+    """
+    same = {name: counters.get(name) or 0 for name in METRIC_NAMES if name in counters}
+    return JoinMetrics(**same | {
+        "pairs": counters["results"] or 0,
+        "rows_left": _total(counters, "rows") - (counters.get("rows_out") or 0),
+        "compared_left": _total(counters, "probed"),
+        "skipped_left": _total(counters, "skipped"),
+    })  # fmt: skip
+
+
+def _sum(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _by_name(values: dict[str, Any]) -> dict[str, Any]:
@@ -191,4 +220,5 @@ def _by_name(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _total(counters: dict[str, int | None], cause: str) -> int:
-    return sum(counters.get(f"{cause}_{side}") or 0 for side in ("left", "right"))
+    """The sum over all inputs."""
+    return sum(value or 0 for name, value in counters.items() if name.startswith(f"{cause}_"))

@@ -69,11 +69,11 @@ class Arrivals(NamedTuple):
 class Plan(NamedTuple):
     """The tree, by node but the root: node above, sibling, and which key a tuple probes with.
 
-    `room` has the slots of each state from `base` on, `heads` where the buckets of each begin.
-    A state holds the last `sizes` tuples, and none older than `spans` us. `freshness` is of
-    [stream], in us. With `fill`, allowances do not bind below a state that was never full. `hashed`
-    is 1 for a bucket for each key, 0 for one bucket that is scanned. Without `walk` results are
-    only counted, by the length of buckets.
+    `room` has the slots of each state from `base` on, a power of two; `heads` where the buckets of
+    each begin. A state holds the last `sizes` tuples, and none older than `spans` us. `freshness`
+    is of [stream], in us. With `fill`, allowances do not bind below a state that has a size and was
+    never full. `hashed` is 1 for a bucket for each key, 0 for one bucket that is scanned. Without
+    `walk` results are only counted, by the length of buckets.
     """
 
     above: Int64s
@@ -153,7 +153,7 @@ def _process(now: int, plan: Plan, memory: Memory, allowed: Allowed, seen: Float
     held = states[node, END] - states[node, LIVE]
     if plan.sizes[node] > plan.room[node] and held + n > plan.room[node]:
         return int(node)
-    free = plan.fill and above != plan.root and states[above, END] < plan.sizes[above]
+    free = _fills(above, plan, states)
     n_probes = n if free else _credit(now, node, n, memory, allowed)
     shift = (clock[_TURN] * 2654435769) % n
     if above != plan.root and _matches(node, n_probes, shift, plan, memory) > memory.level.shape[1]:
@@ -173,6 +173,14 @@ def _process(now: int, plan: Plan, memory: Memory, allowed: Allowed, seen: Float
     clock[_WAITING], clock[_NODE], clock[_SIDE] = made, above, 1 - clock[_SIDE]
     clock[_TURN] += 1
     return DONE
+
+
+@njit
+def _fills(above: int, plan: Plan, states: Int64s) -> bool:
+    """Whether what is made goes into a state of a given size that was never full."""
+    if not plan.fill or above == plan.root or plan.sizes[above] > plan.room[above]:
+        return False
+    return bool(states[above, END] < plan.sizes[above])
 
 
 @njit

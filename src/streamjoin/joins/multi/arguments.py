@@ -13,7 +13,7 @@ from streamjoin.durations import Duration, format_duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name, nullable
 from streamjoin.joins.multi.keys import Keys, OnMany, Schemas, parse_on
-from streamjoin.joins.multi.operators import Operator, operators_of
+from streamjoin.joins.multi.operators import Operator, default_plan, operators_of
 from streamjoin.joins.multi.output import (
     BEGINS,
     ENDS,
@@ -26,7 +26,6 @@ from streamjoin.joins.multi.output import (
 )
 from streamjoin.joins.multi.settings import Freshness, Input, MultiJoin
 from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
-from streamjoin.planning.join_order import choose_tree
 from streamjoin.planning.planners import PLANNERS
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.allowances import PlanLimits
@@ -153,6 +152,7 @@ class _Making:
         self._tree, self._keys, self._streams, self._ages = tree, keys, streams, ages
         self._idle_us, self._limits = idle_us, limits
         self._done: dict[int, int] = {}  # joins that operators before do, by node
+        self._taken = {name.lower() for name in streams}
 
     def step(self, number: int, operators: list[Operator]) -> Step:
         operator, last = operators[number], number == len(operators) - 1
@@ -207,7 +207,15 @@ class _Making:
         fields += [pa.field(name, pa.int64()) for name in (BEGINS, ENDS, REACHED, NEWEST)]
         longest = max(one.window_us for one in streams)
         partial = Stream(pa.schema(fields), tuple(key), n, longest)
-        return Input("_".join(names), partial, end=n + 1, reached=n + 2, newest=n + 3)
+        return Input(self._name(names), partial, end=n + 1, reached=n + 2, newest=n + 3)
+
+    def _name(self, names: list[str]) -> str:
+        """What partial results of some streams are called: as nothing else is."""
+        name = "_".join(names)
+        while name.lower() in self._taken:
+            name += "_"
+        self._taken.add(name.lower())
+        return name
 
     def _freshness(self, places: Mapping[StreamColumn, tuple[int, int]]) -> tuple[Freshness, ...]:
         found = []
@@ -229,13 +237,7 @@ def _tree(plan: str | None, names: list[str], keys: Keys) -> Tree:
             msg = f'plan: got {plan!r}; allowed: text such as "((a b) c) d", or None'
             raise ConfigError(msg)
         return Tree.parse(plan, names)
-
-    def connected(left: frozenset[int], right: frozenset[int]) -> bool:
-        return bool(keys.between([names[i] for i in left], [names[i] for i in right]))
-
-    # Nothing is known of the streams yet: all sets of as many are alike.
-    tree = choose_tree(names, [1.0] * len(names), lambda s: float(len(s)), connected=connected)
-    return tree.numbered(names)
+    return default_plan(names, keys)
 
 
 def _time(schemas: Schemas, time: str | Mapping[str, str], name: str) -> int:
@@ -331,15 +333,19 @@ def _with_states(join: MultiJoin, states: Mapping[str, Rows] | None, plan: str |
     if not states:
         return join
     tree = join.tree
+    if not isinstance(states, Mapping):
+        msg = f'states: got {states!r}; allowed: a mapping such as {{"a b": rows(2000)}}'
+        raise ConfigError(msg)
     if plan is None:
         msg = "states: got some without a plan; allowed: only with one, as they belong to its joins"
         raise ConfigError(msg)
-    known = {frozenset(tree.label(node).split(" ")): node for node in tree.susceptible}
+    known = {frozenset(tree.label(node).lower().split(" ")): node for node in tree.susceptible}
     limits: list[int | None] = [None] * tree.root
     for label, rows in states.items():
-        node = known.get(frozenset(str(label).split()))
-        if node is None or not isinstance(rows, Rows):
-            msg = f"states: got {label!r}: {rows!r}; allowed: rows(n) for each of {_labels(tree)}"
+        node = known.get(frozenset(str(label).lower().split()))
+        if node is None or not isinstance(rows, Rows) or limits[node] is not None:
+            allowed = f"rows(n), once for each of {_labels(tree)}"
+            msg = f"states: got {label!r}: {rows!r}; allowed: {allowed}"
             raise ConfigError(msg)
         limits[node] = rows.n
     if any(limits[node] is None for node in tree.susceptible):

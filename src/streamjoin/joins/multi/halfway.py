@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamjoin._typing import Positions
 from streamjoin.core.index import HashIndex
@@ -32,10 +31,8 @@ class HalfwayJoin:
         Whose tuples they are.
     arrived
         All of them.
-    chosen
-        Which of them probe; None for all.
-    share
-        Part of them that probe, by which their results count more.
+    probing
+        Those of them that probe.
     """
 
     def __init__(
@@ -44,12 +41,10 @@ class HalfwayJoin:
         states: States,
         node: int,
         arrived: Tuples,
-        chosen: NDArray[np.bool_] | None = None,
-        share: float = 1.0,
+        probing: Tuples,
     ) -> None:
         self._join, self._states, self.node = join, states, node
-        self.arrived = arrived
-        self.probing = arrived if chosen is None else _weighed(arrived.take(chosen), share)
+        self.arrived, self.probing = arrived, probing
         self._partner = states.tree.sibling(node)
         self._is_left = states.tree.children(states.tree.parents[node])[0] == node
         spans = [join.span_us(states.tree, x) for x in (node, self._partner)]
@@ -60,11 +55,6 @@ class HalfwayJoin:
     @property
     def _pair(self) -> tuple[int, int]:
         return self.node, self._partner
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all tuples that arrived probe."""
-        return len(self.probing) == len(self.arrived)
 
     def with_stored(self) -> Iterator[Tuples]:
         """What the probing tuples form with those that are stored of the partner."""
@@ -128,9 +118,3 @@ class HalfwayJoin:
             if self._join.limit_of(self._states.tree.parents[self.node]) is not None:
                 formed.ends[:] = FAR
             yield formed
-
-
-def _weighed(tuples: Tuples, share: float) -> Tuples:
-    """Tuples that stand for others which do not probe."""
-    weights = np.ones(len(tuples)) if tuples.weights is None else tuples.weights
-    return Tuples(tuples.keys, tuples.starts, tuples.ends, tuples.ids, weights / share)

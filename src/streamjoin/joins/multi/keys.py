@@ -5,6 +5,7 @@ of two sets of streams is on all classes that have columns on both sides.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +15,7 @@ import pyarrow as pa
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name
-from streamjoin.joins.multi.streams import column_of, stream_of
+from streamjoin.joins.multi.streams import column_of, for_some, stream_of
 
 OnMany = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 """Columns that all streams have; or those of each stream; or equalities such as ``a.x = b.y``."""
@@ -84,21 +85,34 @@ def parse_on(on: OnMany, schemas: Schemas) -> Keys:
             raise _wrong(on)
         shared = not any("=" in text for text in texts)
         if shared:
-            classes = [dict.fromkeys(schemas, text) for text in texts]
+            classes = [dict.fromkeys(schemas, _column(text, schemas)) for text in texts]
         else:
             classes = _united(_equality(text, schemas) for text in texts)
     found = tuple(KeyClass(_checked(one, schemas)) for one in classes)
+    _refuse_twice(found)
     _refuse_disconnected(found, schemas)
     _refuse_cycles(found, schemas)
     return Keys(found, shared)
 
 
+def _column(text: str, schemas: Schemas) -> str:
+    """A column that all streams should have; not what is meant as a condition."""
+    known = {name.lower() for schema in schemas.values() for name in schema.names}
+    if "." in text and text.lower() not in known:
+        raise _wrong(text)
+    return text
+
+
 def _by_stream(on: Mapping[Any, Any], schemas: Schemas) -> list[dict[str, str]]:
-    keys = {stream_of(name, schemas, "on"): value for name, value in on.items()}
+    keys = for_some(on, list(schemas), "on")
     missing = [name for name in schemas if name not in keys]
     if missing:
         msg = f"on: got no column for {missing[0]!r}; allowed: one for each stream"
         raise ConfigError(msg)
+    for name, value in keys.items():
+        if not isinstance(value, str | list | tuple):
+            msg = f"on: got {value!r} for {name!r}; allowed: a column, or a list of columns"
+            raise ConfigError(msg)
     lists = {n: [v] if isinstance(v, str) else list(v) for n, v in keys.items()}
     lengths = {len(columns) for columns in lists.values()}
     if len(lengths) != 1 or 0 in lengths:
@@ -160,6 +174,14 @@ def _checked(one: dict[str, str], schemas: Schemas) -> dict[str, str]:
             )
             raise DataError(msg)
     return found
+
+
+def _refuse_twice(classes: Sequence[KeyClass]) -> None:
+    columns = Counter(column for one in classes for column in one.columns.items())
+    twice = next((column for column, n in columns.items() if n > 1), None)
+    if twice is not None:
+        msg = f"on: got {'.'.join(twice)} twice; allowed: each column once"
+        raise ConfigError(msg)
 
 
 def _refuse_disconnected(classes: Sequence[KeyClass], schemas: Schemas) -> None:

@@ -1,18 +1,20 @@
 """Which tuples probe in a batch, where CPU is limited; and what that cost."""
 
-from time import thread_time_ns
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamjoin.joins.multi.metrics import Counts
+from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
+from streamjoin.joins.stopwatch import Costs
 from streamjoin.planning.analysis import Analyst
+from streamjoin.planning.tree import Tree
 from streamjoin.shedding.allowances import AllowanceState, Observed, PlanLimits, Question
 
-_TURNS = 0x7A0
-"""Salts of the choice which tuples probe; the node is added."""
+TURNS: Final = 32
+"""So many of the longest window the same keys come first, then others."""
 
 
 class Limits:
@@ -20,8 +22,8 @@ class Limits:
 
     Parameters
     ----------
-    limits, known
-        What there is, and what is known of the plan.
+    join, limits
+        Settings, and what there is.
     state, states
         The directory, and what is remembered.
     seconds
@@ -30,53 +32,112 @@ class Limits:
 
     def __init__(
         self,
+        join: MultiJoin,
         limits: PlanLimits,
-        known: AllowanceState,
         state: MultiJoinState,
         states: States,
         seconds: float,
     ) -> None:
-        self._limits, self._known, self._state, self._seconds = limits, known, state, seconds
-        nodes = states.tree.root
-        self._arrived, self._probed, self._found = ([0.0] * nodes for _ in range(3))
-        self._probe_us = [0.0] * nodes
-        self._sizes = [float(states.rows(node)) for node in range(nodes)]
+        self._limits, self._state, self._seconds = limits, state, seconds
+        self._known = known = state.limits = state.limits or AllowanceState()
+        self._tree = tree = states.tree
+        self._arrived, self._probed, self._found = ([0.0] * tree.root for _ in range(3))
+        self._all_arrived, self._all_found = ([0.0] * tree.root for _ in range(2))
+        self._probe_us = [0.0] * tree.root
+        self._sizes = [float(states.rows(node)) for node in range(tree.root)]
+        self._turn_us = turn_us(join, tree)
+        if known.allowances is None and limits.rate is not None and seconds > 0:
+            known.allow([limits.rate / tree.root] * tree.root)  # nothing is known yet
         self._analyst = Analyst()
-        self._question = Question.of(limits, self._known, states.tree)
+        self._question = Question.of(limits, known, tree)
         if self._question is not None:
-            question = self._question
-            self._analyst.start(limits.planner, question.model, question.mu, question.freshness)
+            self._ask(self._question)
 
-    def choose(self, node: int, arrived: Tuples) -> tuple[NDArray[np.bool_] | None, float]:
-        """Which tuples of a node probe, None for all; and the part of them."""
+    def probing(self, node: int, arrived: Tuples) -> Tuples:
+        """Those tuples of a node that probe: of the keys whose turn comes first."""
         seconds = self._seconds
         if self._limits.cpu_us_per_batch is not None:
             seconds = self._known.pace
-        share = self._known.shares(len(arrived), node, seconds)
+        probing = _first(arrived, self._known.allowed(node, seconds), self._turn_us)
+        self._known.use(node, len(probing), seconds)
         self._arrived[node] += len(arrived)
-        if share >= 1:
-            self._probed[node] += len(arrived)
-            return None, 1.0
-        chosen = arrived.hashes(_TURNS + node) < np.uint64(share * 2.0**64)
-        self._probed[node] += int(chosen.sum())
-        return chosen, share
+        self._all_arrived[node] += arrived.weight
+        self._probed[node] += len(probing)
+        return probing
 
-    def spent(self, node: int, found: int, since_ns: int) -> None:
-        """Count what probes of a node have found, and what that took."""
-        self._found[node] += found
-        self._probe_us[node] += (thread_time_ns() - since_ns) / 1000
+    def found(self, node: int, tuples: Tuples) -> None:
+        """Count what probes of a node have formed."""
+        self._found[node] += len(tuples)
+        self._all_found[node] += tuples.weight
+
+    def spent(self, node: int, cpu_us: float) -> None:
+        """Count what probes of a node took."""
+        self._probe_us[node] += cpu_us
+
+    def kept(self, node: int, cpu_us: float) -> None:
+        """Count what it took to remember a join's tuples: it is a part of what forming them costs.
+
+        A node of a stream has none.
+        """
+        if node < self._tree.n_streams:
+            return
+        children = self._tree.children(node)
+        formed = sum(self._found[child] for child in children)
+        for child in children:
+            self._probe_us[child] += cpu_us * self._found[child] / max(formed, 1.0)
+
+    def count(self, costs: Costs, rows: int) -> float:
+        """CPU time by what was done, in place of what was measured."""
+        self._probe_us = [
+            costs.looked_at * probed + costs.handed_out * found
+            for probed, found in zip(self._probed, self._found, strict=True)
+        ]
+        return costs.received * rows + sum(self._probe_us)
 
     def charge(self, cpu_us: float, counts: Counts) -> None:
         """Tell what the batch cost; decide what the next one may do."""
+        known = self._known
         receive = max(0.0, cpu_us - sum(self._probe_us))
         batch = Observed(
-            self._seconds, self._arrived, self._probed, self._found, self._sizes,
-            self._probe_us, receive,
+            self._seconds, self._arrived, self._probed, self._found,
+            self._all_arrived, self._all_found, self._sizes, self._probe_us, receive,
         )  # fmt: skip
-        self._known.observe(batch)
+        known.observe(batch)
+        first = known.allowances is None or len(known.observed) == 1
+        if self._question is None and first:
+            self._question = Question.of(self._limits, known, self._tree)
+            if self._question is not None:
+                self._ask(self._question)
         if self._question is not None:
-            answer = self._analyst.result()
             at = (self._state.newest or 0) / 1e6
             counts["analysed"] += 1
-            counts["adapted"] += self._question.decide(self._known, answer, at)
-        counts["infeasible"] = int(self._known.infeasible is not None)
+            counts["adapted"] += self._question.decide(known, self._analyst.result(), at)
+        counts["infeasible"] = int(known.infeasible is not None)
+
+    def _ask(self, question: Question) -> None:
+        self._analyst.start(self._limits.planner, question.model, question.mu, question.freshness)
+
+
+def turn_us(join: MultiJoin, tree: Tree) -> int:
+    """How long the same keys come first."""
+    span = max(join.span_us(tree, node) for node in range(tree.root))
+    return min(FAR, TURNS * span) or FAR
+
+
+def first_part(tuples: Tuples, part: float, turn_us: int) -> Tuples:
+    """Tuples of the keys that come first, a part of all."""
+    return tuples.take(tuples.turns(turn_us) < np.uint64(part * 2.0**64)).weighed(part)
+
+
+def _first(arrived: Tuples, allowed: float, turn_us: int) -> Tuples:
+    """Tuples of the first keys up to a number; of those alike all or none, whatever their order."""
+    if allowed >= len(arrived):
+        return arrived
+    n = int(max(0.0, allowed))
+    if n == 0:
+        return arrived.take(slice(0))
+    turns = arrived.turns(turn_us)
+    chosen = turns <= np.partition(turns, n - 1)[n - 1]
+    if chosen.all():
+        return arrived
+    return arrived.take(chosen).weighed(float(turns[~chosen].min()) / 2.0**64)

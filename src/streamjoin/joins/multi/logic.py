@@ -24,6 +24,7 @@ from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
+from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
 from streamjoin.shedding.allowances import AllowanceState, PlanLimits
 from streamjoin.shedding.stream_clock import span_seconds
@@ -65,11 +66,10 @@ class MultiJoinLogic:
         self.counts = Counts()
         on_time = self._split_late(arrivals)
         since = state.watermark
+        if join.adaptive:  # by the watermark of before: rows of this batch may be older than it
+            self.counts["reordered"] = int(reorder(join, state, self._store))
         self._advance(arrivals, end)
         self._states = states = States(join, state, self._store)
-        if join.adaptive and reorder(join, state, self._store):
-            self.counts["reordered"] = 1
-            self._states = states = States(join, state, self._store)
         batches = release(join, state, self._store, on_time, since)
         self._limits = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
@@ -77,15 +77,30 @@ class MultiJoinLogic:
         for results in self._joined(new):
             yield from self._come_out(rows, results)
         for node, tuples in enumerate(new):
+            began = thread_time_ns()
             if node < len(join.inputs):
                 states.keep_rows(node, tuples)
             else:
                 states.keep_tuples(node, tuples, rows.record_batch)
+            if self._limits is not None:
+                self._limits.kept(node, (thread_time_ns() - began) / 1000)
         states.expire()
         state.see([arrival.latest for arrival in arrivals], now_us)
         state.sequence += 1
         state.since_change += 1
         self._count_state()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether CPU is limited."""
+        return self._limits is not None
+
+    def counted_us(self, costs: Costs) -> float:
+        """CPU time of the batch, counted instead of measured."""
+        assert self._limits is not None
+        return self._limits.count(
+            costs, sum(self.counts[f"rows_{x.name}"] for x in self.join.inputs)
+        )
 
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost."""
@@ -108,8 +123,8 @@ class MultiJoinLogic:
             self.counts["intermediate"] += len(new[-1])
 
     def _half(self, node: int, arrived: Tuples) -> HalfwayJoin:
-        chosen, share = (None, 1.0) if self._limits is None else self._limits.choose(node, arrived)
-        half = HalfwayJoin(self.join, self._states, node, arrived, chosen, share)
+        probing = arrived if self._limits is None else self._limits.probing(node, arrived)
+        half = HalfwayJoin(self.join, self._states, node, arrived, probing)
         name = "intermediate"
         if node < len(self.join.inputs):
             name = self.join.inputs[node].name
@@ -121,23 +136,22 @@ class MultiJoinLogic:
     def _both_ways(self, left: HalfwayJoin, right: HalfwayJoin) -> Iterator[Tuples]:
         yield from self._watched(left, left.with_stored())
         yield from self._watched(right, right.with_stored())
-        if left.is_whole and right.is_whole:
+        if self._limits is None:
             yield from self._watched(left, left.with_new(right))
-        else:  # the later of two tuples is the one that probes
+        else:  # the later of two tuples is the one that probes, and that finds
             yield from self._watched(left, left.with_earlier(right))
             yield from self._watched(right, right.with_earlier(left))
 
     def _watched(self, half: HalfwayJoin, formed: Iterator[Tuples]) -> Iterator[Tuples]:
-        """Hand on tuples; tell what they took, without what others do with them."""
-        while True:
-            began = thread_time_ns()
-            tuples = next(formed, None)
-            if self._limits is not None:
-                self._limits.spent(half.node, 0 if tuples is None else len(tuples), began)
-            if tuples is None:
-                return
+        """Hand on tuples; count them and what they took, with what becomes of them."""
+        began = thread_time_ns()
+        for tuples in formed:
             self.counts["work"] += len(tuples)
+            if self._limits is not None:
+                self._limits.found(half.node, tuples)
             yield tuples
+        if self._limits is not None:
+            self._limits.spent(half.node, (thread_time_ns() - began) / 1000)
 
     def _come_out(self, rows: Rows, results: Tuples) -> Iterator[list[pa.Array]]:
         results = rows.verified(results)
@@ -193,7 +207,7 @@ class MultiJoinLogic:
         span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
         slack = max(one.stream.lateness_us for one in self.join.inputs)
         seconds = known.elapsed(newest, span, slack)
-        return Limits(limits, known, self.state, self._states, seconds)
+        return Limits(self.join, limits, self.state, self._states, seconds)
 
     def _count_state(self) -> None:
         k, pieces = len(self.join.inputs), self.state.pieces

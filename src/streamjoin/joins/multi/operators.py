@@ -9,6 +9,7 @@ found:
 ```
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamjoin.errors import ConfigError
@@ -36,6 +37,29 @@ class Operator:
     inputs: tuple[int, ...]
     nodes: tuple[int, ...]
     tree: Tree
+
+
+def default_plan(names: Sequence[str], keys: Keys) -> Tree:
+    """The plan of those who give none: one stream after the other, in the order given.
+
+    Streams whose key is that of the join before come first, so that the key changes as seldom as
+    it can on such a way; and none is joined before an equality says how.
+
+    Examples
+    --------
+    >>> from streamjoin.joins.multi.keys import KeyClass
+    >>> keys = Keys((KeyClass({"a": "x", "b": "x", "d": "x"}), KeyClass({"b": "y", "c": "y"})))
+    >>> print(default_plan("abcd", keys))
+    ((a b) d) c
+    """
+    order, on = [names[0]], tuple[int, ...]()
+    while len(order) < len(names):
+        ways = {name: keys.between(order, [name]) for name in names if name not in order}
+        joined = [name for name, classes in ways.items() if classes]
+        same = [name for name in joined if ways[name] == on]
+        order.append((same or joined)[0])
+        on = ways[order[-1]]
+    return Tree.linear(order).numbered(names)
 
 
 def operators_of(tree: Tree, keys: Keys) -> list[Operator]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from streamjoin.core.kernels.hashing import fold_words
 from streamjoin.joins.base import WindowStore
 from streamjoin.joins.multi.halfway import HalfwayJoin
+from streamjoin.joins.multi.limits import first_part, turn_us
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
@@ -48,9 +49,11 @@ def reorder(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> bool:
         return False
     states.drop_joins()
     state.tree, state.since_change = str(best), 0
+    part = 1.0
     if state.limits is not None:
+        part = state.limits.part
         state.limits.forget()
-    _form_again(join, state, store)
+    _form_again(join, state, store, part)
     return True
 
 
@@ -108,15 +111,17 @@ def _counts(keys: NDArray[np.int64], of: NDArray[np.int64]) -> NDArray[np.int64]
     return np.bincount(np.searchsorted(keys, of), minlength=len(keys))
 
 
-def _form_again(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
-    """Form what the joins of a new plan would remember."""
+def _form_again(join: MultiJoin, state: MultiJoinState, store: WindowStore, part: float) -> None:
+    """Form what the joins of a new plan would remember, of a part of the keys."""
     states = States(join, state, store)
     tree = states.tree
     for node in tree.susceptible:
         left, _ = tree.children(node)
         stored = [states.tuples(left, piece) for piece in state.pieces[left]]
         tuples = Tuples.joined(stored, join.n_axes, len(tree.streams(left)))
-        half = HalfwayJoin(join, states, left, tuples)
+        if part < 1:
+            tuples = first_part(tuples, part, turn_us(join, tree))
+        half = HalfwayJoin(join, states, left, tuples, tuples)
         formed = list(half.with_stored())
         found = Tuples.joined(formed, join.n_axes, len(tree.streams(node)))
         states.keep_tuples(node, found, Rows(join, states).record_batch)

@@ -1,5 +1,6 @@
 """Arguments that say something of each stream: one value for all, or a mapping by name."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, TypeVar
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import position_of_name
+from streamjoin.joins.multi import metrics
 
 T = TypeVar("T")
 _RESERVED: Final = "_"
@@ -26,6 +28,16 @@ def check_streams(streams: object) -> None:
             msg = (
                 f"streams: got the name {name!r}; allowed: letters, digits and _ (not first), "
                 "different for each stream"
+            )
+            raise ConfigError(msg)
+    counters = Counter(metrics.names([name.lower() for name in streams]))
+    for name in streams:
+        own = next(
+            (f"{x}_{name}" for x in metrics.PER_INPUT if counters[f"{x}_{name}".lower()] > 1), None
+        )
+        if own is not None:
+            msg = (
+                f"streams: got the name {name!r}; allowed: another, as {own} counts something else"
             )
             raise ConfigError(msg)
 
@@ -80,4 +92,11 @@ def for_each(value: T | Mapping[str, T], streams: Sequence[str], argument: str) 
 def for_some(value: Mapping[str, T], streams: Sequence[str], argument: str) -> dict[str, T]:
     """Values for some of the streams."""
     known = dict.fromkeys(streams)
-    return {stream_of(name, known, argument): one for name, one in value.items()}
+    found: dict[str, T] = {}
+    for name, one in value.items():
+        stream = stream_of(name, known, argument)
+        if stream in found:
+            msg = f"{argument}: got {stream!r} twice; allowed: one for each stream"
+            raise ConfigError(msg)
+        found[stream] = one
+    return found

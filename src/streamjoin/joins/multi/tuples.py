@@ -28,6 +28,8 @@ from streamjoin.joins.multi.settings import FAR, MultiJoin
 Longs = NDArray[np.int64]
 ROW_BITS = 32
 """A row's name: the number of its piece, then its position in these bits."""
+KEY_TIES = (1 << 24) - 1
+"""Bits of a tuple's turn that tell tuples of one key apart."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,32 @@ class Tuples:
             np.concatenate([_weights(part, slice(None)) for part in parts]) if weighed else None,
         )
 
-    def hashes(self, salt: int) -> NDArray[np.uint64]:
-        """A number for each that looks random, by what it holds and not by where it stands."""
-        hashes = np.full(len(self), 0x5EED + salt, np.int64)
-        for words in (self.keys, self.starts[0], self.ends[0]):
-            fold_words(hashes, np.ascontiguousarray(words))
-        return hashes.view(np.uint64)
+    @property
+    def weight(self) -> float:
+        """For how many they stand together."""
+        return float(len(self) if self.weights is None else self.weights.sum())
+
+    def weighed(self, part: float) -> "Tuples":
+        """The same, as what is left of more: of a part of all keys."""
+        weights = np.maximum(_weights(self, slice(None)), 1 / part)
+        return Tuples(self.keys, self.starts, self.ends, self.ids, weights)
+
+    def turns(self, turn_us: int) -> NDArray[np.uint64]:
+        """The place of each in an order of all keys that looks random.
+
+        It is another one in each turn of time, so that no key is always last. Tuples of one key are
+        next to each other, ordered by what they hold and not by where they stand.
+        """
+        starts = np.ascontiguousarray(self.starts[0])
+        places = np.full(len(self), 0x5EED, np.int64)
+        for words in (self.keys, starts // turn_us):
+            fold_words(places, np.ascontiguousarray(words))
+        within = places.copy()
+        for words in (starts, self.ends[0]):
+            fold_words(within, np.ascontiguousarray(words))
+        low = np.uint64(KEY_TIES)
+        found: NDArray[np.uint64] = (places.view(np.uint64) & ~low) | (within.view(np.uint64) & low)
+        return found
 
 
 def _lines(arrays: list[Longs]) -> Longs:
@@ -157,7 +179,8 @@ def combine(x: Tuples, at_x: Positions, y: Tuples, at_y: Positions) -> Tuples:
     """The tuples that pairs form; the streams of `x` come first."""
     weights = None
     if x.weights is not None or y.weights is not None:
-        weights = _weights(x, at_x) * _weights(y, at_y)
+        # both are there for the first keys of one order, so for the fewer of them
+        weights = np.maximum(_weights(x, at_x), _weights(y, at_y))
     return Tuples(
         x.keys[at_x],
         np.maximum(x.starts[:, at_x], y.starts[:, at_y]),

@@ -116,7 +116,7 @@ def _refuse_misspelt(text: Text, body: Sequence[Token]) -> None:
     for before, token in pairwise(body):
         word = token.text.upper()
         is_part = before.token_type in (TokenType.COMMA, TokenType.DOT) or word in EXAMPLES
-        if not is_part and get_close_matches(word, EXAMPLES, cutoff=0.75):
+        if not is_part and is_misspelt(word):
             what = f"unknown clause {token.text!r}; {allowed(list(EXAMPLES), token.text)}"
             raise text.error(token.start, what)
 
@@ -179,6 +179,18 @@ def _plan(text: Text, body: list[Token] | None) -> str | None:
         what = f"PLAN: got {text.cut(body)}; allowed: {EXAMPLES['PLAN']}"
         raise text.error(body[0].start, what)
     return body[0].text
+
+
+def is_misspelt(word: str) -> bool:
+    """Whether a word is all but a clause's.
+
+    Examples
+    --------
+    >>> [is_misspelt(word) for word in ("FRESHNES", "freshness", "minutes")]
+    [True, False, False]
+    """
+    upper = word.upper()
+    return upper not in EXAMPLES and bool(get_close_matches(upper, EXAMPLES, cutoff=0.75))
 
 
 def unknown_word(got: str) -> str:

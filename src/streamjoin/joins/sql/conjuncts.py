@@ -95,7 +95,7 @@ def parts(
     """
     groups = list(_split(tokens))
     try:
-        conditions = [_parse(cut(text, group)) for group in groups]
+        conditions = [_parse(cut(text, group)) for group in groups] if all(groups) else []
     except ConfigError:
         conditions = []
     if [_bare(condition) for condition in conditions] != list(_flat(whole)):

@@ -1,44 +1,24 @@
 """A query taken apart by its words: what is selected, from which streams, where, and clauses.
 
 Reading order: `query_text` (words and places), `clauses` (what standard SQL does not have),
-`query_from` (the streams), this module (the whole), `query_columns` (what names mean),
-`query_plan` (where each condition is evaluated), `query_script` (files of several statements).
+`query_refusals` (what streams do not have), `query_from` (the streams), this module (the whole),
+`query_columns` (what names mean), `query_places` (where each condition is evaluated), `query_plan`
+(what becomes of the whole), `query_script` (files of several statements).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 
 from sqlglot import Token, TokenType, exp, parse_one
-from sqlglot.errors import ParseError
+from sqlglot.errors import SqlglotError
 
 from streamjoin.errors import ConfigError
-from streamjoin.joins.sql.clauses import Clauses, first_clause, read_clauses, unknown_word
+from streamjoin.joins.sql.clauses import Clauses, first_clause, read_clauses
 from streamjoin.joins.sql.conjuncts import depths, parts
 from streamjoin.joins.sql.query_from import From, read_from
+from streamjoin.joins.sql.query_refusals import check_body
 from streamjoin.joins.sql.query_text import Text, is_word, listed
-
-_DO: Final = "apply it to the DataFrame that sj.sql returns"
-_REFUSED: Final[dict[str, tuple[TokenType, str]]] = {
-    "with_": (TokenType.WITH, "WITH; allowed: streams by their names (make the DataFrame first)"),
-    "distinct": (TokenType.DISTINCT, f"DISTINCT; allowed: none ({_DO})"),
-    "group": (TokenType.GROUP_BY, f"GROUP BY; allowed: none ({_DO})"),
-    "having": (TokenType.HAVING, f"HAVING; allowed: none ({_DO})"),
-    "order": (TokenType.ORDER_BY, f"ORDER BY; allowed: none ({_DO})"),
-    "sort": (TokenType.SORT_BY, f"SORT BY; allowed: none ({_DO})"),
-    "limit": (TokenType.LIMIT, f"LIMIT; allowed: none ({_DO})"),
-    "offset": (TokenType.OFFSET, f"OFFSET; allowed: none ({_DO})"),
-    "laterals": (TokenType.LATERAL, "LATERAL; allowed: streams by their names"),
-    "windows": (TokenType.WINDOW, f"a named window; allowed: none ({_DO})"),
-}  # fmt: skip
-_KINDS: Final[dict[str, tuple[type, ...]]] = {
-    "a subquery": (exp.Query,),
-    "a window function": (exp.Window,),
-    "an aggregate function": (exp.AggFunc,),
-    "a placeholder": (exp.Placeholder, exp.Parameter),
-}
-_SETS: Final = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
-_KNOWN: Final = {"kind", "hint", "expressions", "from_", "joins", "where", "operation_modifiers"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +106,7 @@ def read_query(text: Text, tokens: Sequence[Token]) -> Query:
     from_at = _from_at(tokens, levels)
     end = first_clause(tokens, from_at if from_at is not None else 0)
     body = tokens[:end]
-    _check_body(text, body)
+    check_body(text, body)
     if from_at is None:
         raise text.error(tokens[-1].end + 1, "no FROM; allowed: SELECT ... FROM a, b ...")
     where_at = next(
@@ -154,50 +134,6 @@ def _from_at(tokens: Sequence[Token], levels: Sequence[int]) -> int | None:
     return None
 
 
-def _check_body(text: Text, body: Sequence[Token]) -> None:
-    """Have sqlglot read what is standard SQL; refuse what streams do not have."""
-    start = body[0].start
-    try:
-        whole = parse_one(text.cut(body), read="spark")
-    except ParseError as error:
-        raise _unreadable(text, body, error) from None
-    except RecursionError:
-        raise text.error(start, "too many levels; allowed: fewer") from None
-    if isinstance(whole, exp.SetOperation):
-        token = next(token for token in body if token.token_type in _SETS)
-        what = f"{token.text.upper()}; allowed: one SELECT ({_DO})"
-        raise text.error(token.start, what)
-    for name, value in whole.args.items():
-        if value and name not in _KNOWN:
-            kind, what = _REFUSED.get(name, (None, f"{name.upper()}; allowed: none"))
-            token = next((token for token in body if token.token_type == kind), body[0])
-            raise text.error(token.start, what)
-    for what, kinds in _KINDS.items():
-        node = next((n for n in whole.walk() if isinstance(n, kinds) and n is not whole), None)
-        if node is not None:
-            words = f"{node.sql('spark')} is {what}; allowed: none ({_DO})"
-            raise text.error(start + _offset(node), words)
-
-
-def _offset(node: exp.Expr) -> int:
-    """Where a part of what sqlglot read begins: its first name or value tells."""
-    return min((int(part.meta["start"]) for part in node.walk() if "start" in part.meta), default=0)
-
-
-def _unreadable(text: Text, body: Sequence[Token], error: ParseError) -> Exception:
-    problem = error.errors[0] if error.errors else {}
-    place = problem.get("line"), problem.get("col")
-    at = next((i for i, t in enumerate(body) if (t.line, t.col) == place), len(body) - 1)
-    token = body[at]
-    description = str(problem.get("description", ""))
-    if "Unexpected" not in description and "Required" not in description:
-        what = f"cannot read on after {token.text!r}: {description.lower()}"
-        return text.error(token.start, f"{what}; allowed: SQL as Spark reads it")
-    meant = next((t for t in (token, body[at - 1]) if "did you" in unknown_word(t.text)), token)
-    what = f"cannot read {meant.text!r} here; {unknown_word(meant.text)}"
-    return text.error(meant.start, what)
-
-
 def _items(text: Text, tokens: Sequence[Token]) -> tuple[Part, ...]:
     found = []
     for item in listed(tokens, list(depths(tokens))) if tokens else [[]]:
@@ -205,14 +141,17 @@ def _items(text: Text, tokens: Sequence[Token]) -> tuple[Part, ...]:
             start = tokens[0].start if tokens else 0
             raise text.error(start, "SELECT with an empty place in its list; allowed: a, b, c")
         said = text.cut(item)
-        found.append(Part(said, item[0].start, _selected(said)))
+        found.append(Part(said, item[0].start, _selected(text, item)))
     return tuple(found)
 
 
-def _selected(said: str) -> exp.Expr:
+def _selected(text: Text, item: Sequence[Token]) -> exp.Expr:
     """What is selected; only behind a SELECT can it be a star or have a name of its own."""
     before = "SELECT "
-    meaning = parse_one(f"{before}{said}", read="spark").expressions[0]
+    try:
+        meaning = parse_one(f"{before}{text.cut(item)}", read="spark").expressions[0]
+    except SqlglotError:
+        raise _unreadable(text, item, "an expression") from None
     for part in meaning.walk():
         for end in {"start", "end"} & part.meta.keys():
             part.meta[end] -= len(before)
@@ -223,8 +162,16 @@ def _parts(text: Text, tokens: Sequence[Token]) -> list[Part]:
     """What ANDs connect."""
     if not tokens:
         return []
-    whole = parse_one(text.cut(tokens), read="spark", into=exp.Condition)
+    try:
+        whole = parse_one(text.cut(tokens), read="spark", into=exp.Condition)
+    except SqlglotError:
+        raise _unreadable(text, tokens, "a condition") from None
     return [
         Part(text.cut(words), words[0].start, meaning)
         for words, meaning in parts(text.text, tokens, whole)
     ]
+
+
+def _unreadable(text: Text, tokens: Sequence[Token], what: str) -> Exception:
+    words = f"cannot read {text.cut(tokens)!r} as {what}; allowed: SQL as Spark reads it"
+    return text.error(tokens[0].start, words)

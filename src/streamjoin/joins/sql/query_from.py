@@ -63,6 +63,10 @@ def read_from(text: Text, tokens: Sequence[Token]) -> From:
     ([('c', 'calls'), ('t', 'trades')], 'left')
     """
     entries = list(_entries(tokens))
+    for words, entry in entries:
+        if not entry:
+            start = words[0].start if words else tokens[0].start
+            raise text.error(start, "a stream is missing; allowed: names, as in FROM a, b")
     sources = [_source(text, entry) for _, entry in entries]
     if len(sources) < 2:
         what = f"one stream {sources[0].stream!r}; allowed: two or more, as in FROM a, b"
@@ -118,9 +122,13 @@ def _join(text: Text, words: Sequence[Token], entry: Sequence[Token]) -> Join:
     at = next((i for i, token in enumerate(entry) if is_word(token, {"ON", "USING"})), len(entry))
     condition = tuple(entry[at + 1 :])
     using = at < len(entry) and is_word(entry[at], {"USING"})
-    names = tuple(token for token in condition if is_name(token))
+    names = condition[1:-1:2] if using else ()
+    commas = [token.text for token in (*condition[:1], *condition[2:-1:2], *condition[-1:])]
+    if using and (not all(map(is_name, names)) or commas != ["(", *"," * (len(names) - 1), ")"]):
+        what = f"USING: got {text.cut(entry[at:])!r}; allowed: USING (column, ...)"
+        raise text.error(entry[at].start, what)
     how = _HOWS[kind]
     if how != "inner" and not condition:
         what = f"{kind} JOIN without ON; allowed: ON a.x = b.y, or USING (x)"
         raise text.error(words[0].start, what)
-    return Join(how, () if using else condition, names if using else ())
+    return Join(how, () if using else condition, names)

@@ -109,7 +109,7 @@ class Places:
         merged: dict[str, tuple[str, ...]] = {}
         for i, join in enumerate(self.query.streams.joins):
             for token in join.using:
-                part = Part(token.text, token.start, parse_one(quoted(token.text), read="spark"))
+                part = Part(token.text, token.start, _column(token.text))
                 before = {alias: self.schemas[alias] for alias in aliases[: i + 1]}
                 after = {aliases[i + 1]: self.schemas[aliases[i + 1]]}
                 left = Scope(self.query.text, before, merged).names(part)[0]
@@ -166,6 +166,12 @@ class Places:
         if where.rest:
             return "after"
         return "key" if where.equalities else "join"
+
+
+def _column(name: str) -> exp.Expr:
+    """A bare column; in backquotes no name can mean something else."""
+    escaped = name.replace("`", "``")
+    return parse_one(f"`{escaped}`", read="spark")
 
 
 def _is_equality(part: Part, names: list[Name]) -> bool:

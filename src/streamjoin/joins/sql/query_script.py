@@ -175,11 +175,14 @@ def _options(reader: Reader) -> dict[str, str]:
         reader.fail(example)
     found = {}
     for item in listed(inside, list(depths(inside))) if inside else []:
-        name = [token for token in item[:-1] if token.token_type != TokenType.EQ]
+        minus = len(item) > 1 and item[-2].token_type == TokenType.DASH
+        words = item[:-2] if minus else item[:-1]
+        name = [token for token in words if token.token_type != TokenType.EQ]
         if not name or any(t.token_type in (TokenType.NUMBER, TokenType.COMMA) for t in name):
             start = item[0].start if item else inside[0].start
             raise reader.text.error(start, f"OPTIONS: cannot read it; allowed: {example}")
-        found["".join(token.text for token in name)] = item[-1].text
+        value = f"-{item[-1].text}" if minus else item[-1].text
+        found["".join(token.text for token in name)] = value
     return found
 
 

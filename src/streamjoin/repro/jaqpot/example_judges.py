@@ -97,7 +97,8 @@ def _dynamic(numbers: AllNumbers) -> Judged:
     return _exact(
         holds,
         f"{found.output:g} tuples/cycle, with each path at most once {once:g}",
-        f"At ten other mu greedy and optimum are as derived: {'yes' if others == _DISCRETE else others}.",
+        "At ten other mu greedy and optimum are "
+        + ("as derived." if others == _DISCRETE else f"{others}, not as derived."),
     )
 
 
@@ -115,13 +116,13 @@ def _grepp(numbers: AllNumbers) -> Judged:
 
 def _mega_cycle(numbers: AllNumbers) -> Judged:
     found = numbers["examples"]["mega cycle"]
-    mean = sum(found[-8:]) / 8
-    holds = set(found[-8:]) == {2, 3} and mean == 2.5
+    mean, kinds = sum(found[-8:]) / 8, sorted(set(found[-8:]))
+    holds = kinds == [2, 3] and mean == 2.5
     return Judged(
         holds,
         model="2.5 per cycle",
-        measured=f"{mean:g} per second, in seconds of {' and '.join(map(str, sorted(set(found[-8:]))))}",
-        why="In virtual time an allowance of 2.5 probes/s is 2 probes in one second and 3 in the next.",
+        measured=f"{mean:g} per second, in seconds of {' and '.join(map(str, kinds))}",
+        why="An allowance of 2.5 probes/s is 2 probes in one virtual second and 3 in the next.",
     )
 
 
@@ -137,7 +138,9 @@ def _table_4(numbers: AllNumbers) -> Judged:
     )
 
 
-def _as_in_table_4(found: dict[str, Any], allowances: tuple[float, ...], r_1: float, results: float) -> bool:
+def _as_in_table_4(
+    found: dict[str, Any], allowances: tuple[float, ...], r_1: float, results: float
+) -> bool:
     return (
         tuple(round(value) for value in found["allowances"]) == allowances
         and abs(found["r_1"] - r_1) < 0.005

@@ -19,13 +19,9 @@ from streamjoin.repro.jaqpot.workload import BUSHY, LINEAR
 
 _TWO_JOINS: Final = Tree.parse("(a b) c")
 FIGURE_2A: Final = PlanModel.of(Tree.parse("a b"), [500, 700], [5000, 500], [0.001, 0.005])
-TABLE_2: Final = PlanModel.of(
-    _TWO_JOINS, [11, 11, 10], [5, 4, 1, 0.1], [1 / 11, 1 / 11, 1, 1]
-)
+TABLE_2: Final = PlanModel.of(_TWO_JOINS, [11, 11, 10], [5, 4, 1, 0.1], [1 / 11, 1 / 11, 1, 1])
 """The plan that its numbers come from: rho_h of a 4/11, b 5/11, ab 1, c 0.1 (JAQ-C4)."""
-TABLE_4: Final = PlanModel.of(
-    _TWO_JOINS, [500, 700, 600], [5000, 500, 1000, 200], [0.001, 0.005]
-)
+TABLE_4: Final = PlanModel.of(_TWO_JOINS, [500, 700, 600], [5000, 500, 1000, 200], [0.001, 0.005])
 """rho_h of a 0.5, b 5, ab 5, c 1 (JAQ-C9)."""
 FIGURE_5A: Final = Tree.parse("(a b)((c d) e)")
 MINUTE: Final = 60_000_000

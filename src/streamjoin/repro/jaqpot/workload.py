@@ -98,7 +98,7 @@ class Limits:
     freshness_s
         Of each stream.
     cover
-        Whether the planner is to keep states fresh.
+        Whether the planner is to keep states fresh; the others but JAQPOT do not know how.
     check
         Whether stale results are counted; that takes time.
     adapt
@@ -126,7 +126,7 @@ def run(
         planner,
         model,
         limits.mu,
-        fresh if limits.cover else None,
+        fresh if limits.cover and planner == "jaqpot" else None,
         None if limits.adapt is None else Adaptation(epsilon=0.05, p=0.05),
         limits.adapt or 1,
     )

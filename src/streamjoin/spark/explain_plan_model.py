@@ -1,0 +1,365 @@
+"""What a plan of many joins costs and yields at given rates, by the model of Mukherji et al."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from streamjoin.errors import ConfigError
+from streamjoin.planning.analysis import Analysis, analyse
+from streamjoin.planning.path_productivity import PathTable
+from streamjoin.planning.plan_model import Floats, PlanModel
+from streamjoin.planning.planners import PLANNERS
+from streamjoin.planning.refresh import refresh_rates
+from streamjoin.planning.timed_plan import TimedPlan
+from streamjoin.planning.tree import Tree
+from streamjoin.shedding.regulation import FIRST_COST_US
+from streamjoin.spark.explain_budget import BATCH_SECONDS
+from streamjoin.spark.explain_plan_words import inputs
+from streamjoin.spark.plans import MultiPlan
+
+StreamRates = Mapping[str, float]
+Selectivities = float | Mapping[str, float] | None
+"""Share of the pairs of two inputs that match: of every join, or by its streams, as in "a b"."""
+
+SELECTIVITY: Final = 0.001
+"""Where none is said: as with 1,000 keys that are equally frequent."""
+
+
+@dataclass(frozen=True)
+class HalfWayExplanation:
+    """One half-way join: tuples of one node that probe the state of another.
+
+    Parameters
+    ----------
+    tuples, probes
+        The two nodes, by their streams.
+    arriving
+        Tuples per second that come to probe, if all before them do.
+    selectivity
+        Share of the state that matches one of them.
+    productivity
+        Matches of one.
+    state
+        Tuples remembered of the first node.
+    allowance
+        How many may probe per second; None where all may.
+    refresh
+        New tuples per second that keep the first node's state fresh; None where none are needed.
+    """
+
+    tuples: str
+    probes: str
+    arriving: float
+    selectivity: float
+    productivity: float
+    state: float
+    allowance: float | None
+    refresh: float | None
+
+    def cells(self) -> tuple[str, ...]:
+        """Cells of the table."""
+        return (
+            f"{self.tuples} -> {self.probes}",
+            write(self.arriving),
+            f"{self.selectivity:.3g}",
+            write(self.productivity),
+            write(self.state),
+            "all" if self.allowance is None else f"{write(self.allowance)}/s",
+            "" if self.refresh is None else f"{write(self.refresh)}/s",
+        )
+
+
+@dataclass(frozen=True)
+class PathExplanation:
+    """The way of one stream's tuples to the results.
+
+    Parameters
+    ----------
+    stream
+        The stream.
+    steps
+        Its half-way joins, from the first.
+    results, probes
+        What one of its tuples yields and takes, if all that it forms probe on.
+    productivity
+        Results for one unit of cost.
+    """
+
+    stream: str
+    steps: tuple[str, ...]
+    results: float
+    probes: float
+    productivity: float
+
+
+@dataclass(frozen=True)
+class PlannerExplanation:
+    """What a planner makes of the budget.
+
+    Parameters
+    ----------
+    planner
+        Its name.
+    results
+        Results per second.
+    share
+        Part of the exact result.
+    cover
+        Part of the budget, per second, that keeps states fresh.
+    infeasible
+        Why the freshness asked for cannot be had; None if it can, or if the planner does not care.
+    """
+
+    planner: str
+    results: float
+    share: float
+    cover: float
+    infeasible: str | None
+
+
+@dataclass(frozen=True)
+class PlanNumbers:
+    """A plan in numbers.
+
+    Parameters
+    ----------
+    rates, selectivities
+        What they come from: rows per second by stream, selectivities by join.
+    half_way, paths
+        All half-way joins and paths.
+    results, cost
+        Results per second, and what all probes cost, when every tuple probes.
+    unit
+        Of costs.
+    budget
+        What may be spent on probes per second; None without a budget.
+    planners
+        What each would make of it; empty where the budget is enough.
+    infeasible
+        Why the freshness asked for cannot be had, whoever plans.
+    """
+
+    rates: dict[str, float]
+    selectivities: dict[str, float]
+    half_way: tuple[HalfWayExplanation, ...]
+    paths: tuple[PathExplanation, ...]
+    results: float
+    cost: float
+    unit: str
+    budget: float | None
+    planners: tuple[PlannerExplanation, ...]
+    infeasible: str | None
+
+    def table(self) -> Iterator[str]:
+        """The half-way joins, aligned."""
+        head = ("tuples -> state", "tuples/s", "sel.", "finds", "state", "allowance", "refresh")
+        lines = [head, *(one.cells() for one in self.half_way)]
+        shown = [i for i in range(len(head)) if i == 0 or any(line[i] for line in lines[1:])]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        for line in lines:
+            cells = [line[0].ljust(widths[0])] + [line[i].rjust(widths[i]) for i in shown[1:]]
+            yield "  ".join(cells).rstrip()
+
+    def ways(self) -> Iterator[str]:
+        """The paths, aligned."""
+        width = max(len(path.stream) for path in self.paths)
+        for path in self.paths:
+            steps = ", ".join(path.steps)
+            yield (
+                f"{path.stream.ljust(width)}  {steps}: {write(path.results)} results for "
+                f"{write(path.probes)} probes, {write(path.productivity)} a {self.unit}"
+            )
+
+    def spent(self) -> Iterator[str]:
+        """What the budget comes to."""
+        unit = "probes/s" if self.unit == "probe" else "us of CPU/s"
+        yield f"all tuples probe: {write(self.results)} results/s for {write(self.cost)} {unit}"
+        if self.budget is None:
+            return
+        enough = "" if self.planners else ": enough, nothing is left out"
+        part = 100 * self.budget / self.cost if self.cost else 100
+        yield f"for probes there are {write(self.budget)} {unit}, {part:.3g} %{enough}"
+        width = max((len(one.planner) for one in self.planners), default=0)
+        for one in self.planners:
+            cover = f", {write(one.cover)} {unit} of it for freshness" if one.cover else ""
+            results = f"{write(one.results)} results/s"
+            yield f"{one.planner.ljust(width)}  {100 * one.share:5.3g} %, {results}{cover}"
+
+
+def numbers(
+    plan: MultiPlan, rates: StreamRates, selectivities: Selectivities = None
+) -> PlanNumbers:
+    """The model of a plan at given rates."""
+    tree = plan.resolved.tree
+    sigmas = _sigmas(tree, selectivities)
+    model = _model(plan, tree, rates, sigmas)
+    mu = _resources(plan, rates)
+    freshness = _freshness(plan, rates)
+    limits = plan.resolved.steps[-1].join.limits
+    short = mu is not None and mu < model.saturation_resources
+    analyses: list[Analysis] = []
+    if limits is not None and mu is not None and short:
+        others = [name for name in PLANNERS if name != limits.planner]
+        analyses = [analyse(name, model, mu, freshness) for name in (limits.planner, *others)]
+    refresh = None if freshness is None else refresh_rates(model, freshness)
+    infeasible = None if refresh is None else refresh.infeasible
+    allowances = analyses[0].allocation.allowances if analyses else None
+    return PlanNumbers(
+        rates={name: float(rates[name]) for name in tree.names},
+        selectivities={tree.label(tree.n_streams + i): s for i, s in enumerate(sigmas)},
+        half_way=tuple(
+            _half_way(model, node, allowances, None if refresh is None else refresh.rates)
+            for node in range(tree.root)
+        ),
+        paths=tuple(_paths(model)),
+        results=model.saturation_throughput,
+        cost=model.saturation_resources,
+        unit="probe" if plan.budget is None or plan.budget.rate is not None else "us",
+        budget=mu,
+        planners=tuple(_planner(one) for one in analyses),
+        infeasible=infeasible or (analyses[0].allocation.infeasible if analyses else None),
+    )
+
+
+def check_rates(rates: object, names: Sequence[str]) -> None:
+    """Refuse rates that are not positive numbers, one for each stream."""
+    given = rates if isinstance(rates, Mapping) else {}
+    good = all(_is_positive(rate) for rate in given.values())
+    if not given or not good or set(given) != set(names):
+        example = ", ".join(f"{name!r}: 300" for name in names)
+        msg = f"rates: got {rates!r}; allowed: rows per second of each stream, {{{example}}}"
+        raise ConfigError(msg)
+
+
+def _is_positive(rate: object) -> bool:
+    return isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
+
+
+def _sigmas(tree: Tree, selectivities: Selectivities) -> list[float]:
+    """A selectivity for each join, in the tree's order."""
+    joins = range(tree.n_streams, tree.root + 1)
+    labels = {frozenset(tree.streams(node)): i for i, node in enumerate(joins)}
+    if selectivities is None or not isinstance(selectivities, Mapping):
+        found = [SELECTIVITY if selectivities is None else selectivities] * len(joins)
+    else:
+        found = [SELECTIVITY] * len(joins)
+        for label, sigma in selectivities.items():
+            words = str(label).split()
+            known = all(word in tree.names for word in words)
+            place = labels.get(frozenset(map(tree.names.index, words))) if known else None
+            if place is None:
+                allowed = ", ".join(repr(tree.label(node)) for node in joins)
+                msg = f"selectivities: got {label!r}; allowed: the plan's joins, {allowed}"
+                raise ConfigError(msg)
+            found[place] = sigma
+    for sigma in found:
+        if not _is_positive(sigma) or sigma > 1:
+            msg = f"selectivities: got {sigma!r}; allowed: shares above 0 and up to 1"
+            raise ConfigError(msg)
+    return [float(sigma) for sigma in found]
+
+
+def _model(plan: MultiPlan, tree: Tree, rates: StreamRates, sigmas: list[float]) -> PlanModel:
+    """The plan under full load.
+
+    A result of a join is remembered while all its rows are in their windows. So of all pairs of
+    remembered tuples of its two inputs, those that match are in its state.
+    """
+    sizes = [_size(one.stream.window_us, one.stream.window_rows, rates[name])
+             for name, one in inputs(plan).items()]  # fmt: skip
+    states = plan.resolved.steps[-1].join.states
+    for node in tree.susceptible:
+        limit = states[node] if node < len(states) else None
+        left, right = tree.children(node)
+        full = sigmas[node - tree.n_streams] * sizes[left] * sizes[right]
+        sizes.append(full if limit is None else limit * plan.n_shards)
+    costs = FIRST_COST_US if plan.budget is not None and plan.budget.rate is None else 1.0
+    kind = PlanModel if states else TimedPlan  # what is remembered for a time follows the flow
+    return kind.of(tree, [rates[name] for name in tree.names], sizes, sigmas, costs)
+
+
+def _size(window_us: int, window_rows: int | None, rate: float) -> float:
+    return rate * window_us / 1e6 if window_rows is None else float(window_rows)
+
+
+def _resources(plan: MultiPlan, rates: StreamRates) -> float | None:
+    """What may be spent on probes per second, over all shards."""
+    limits = plan.resolved.steps[-1].join.limits
+    if limits is None:
+        return None
+    if limits.rate is not None:
+        return limits.rate * plan.n_shards
+    cpu_us = limits.cpu_us_per_second
+    if cpu_us is None:
+        cpu_us = (limits.cpu_us_per_batch or 0.0) / BATCH_SECONDS
+    return max(0.0, cpu_us * plan.n_shards - FIRST_COST_US * sum(rates.values()))
+
+
+def _freshness(plan: MultiPlan, rates: StreamRates) -> list[float] | None:
+    """Seconds that a tuple of each stream may be in results; None where no state goes stale."""
+    join = plan.resolved.steps[-1].join
+    if not join.states or not join.freshness:
+        return None
+    asked = {
+        one.name: one.age / rates[one.name] if one.counted else one.age / 1e6
+        for one in join.freshness
+    }
+    return [asked.get(name, math.inf) for name in plan.resolved.tree.names]
+
+
+def _half_way(
+    model: PlanModel, node: int, allowances: Floats | None, refresh: Floats | None
+) -> HalfWayExplanation:
+    tree = model.tree
+    needed = refresh is not None and refresh[node] > 0
+    return HalfWayExplanation(
+        tuples=tree.label(node),
+        probes=tree.label(tree.sibling(node)),
+        arriving=float(model.saturation.produced[node]),
+        selectivity=float(model.sigmas[tree.sibling(node)]),
+        productivity=float(model.productivities[node]),
+        state=float(model.sizes[node]),
+        allowance=None if allowances is None else float(allowances[node]),
+        refresh=float(refresh[node]) if refresh is not None and needed else None,
+    )
+
+
+def _paths(model: PlanModel) -> Iterator[PathExplanation]:
+    tree, table = model.tree, PathTable.of(model)
+    for stream, path in enumerate(tree.paths):
+        yield PathExplanation(
+            stream=tree.names[stream],
+            steps=tuple(f"{tree.label(n)} -> {tree.label(tree.sibling(n))}" for n in path),
+            results=float(table.yields[stream]),
+            probes=float(table.uses[stream].sum()),
+            productivity=float(table.productivity[stream]),
+        )
+
+
+def _planner(analysis: Analysis) -> PlannerExplanation:
+    allocation, model = analysis.allocation, analysis.model
+    results = float(
+        np.minimum(model.throughput(allocation.allowances), model.saturation_throughput)
+    )
+    whole = model.saturation_throughput
+    return PlannerExplanation(
+        planner=allocation.planner,
+        results=results,
+        share=results / whole if whole else 1.0,
+        cover=float(allocation.cover),
+        infeasible=allocation.infeasible,
+    )
+
+
+def write(n: float) -> str:
+    """Write a number.
+
+    Examples
+    --------
+    >>> write(50000.0), write(2.5), write(0.00012), write(0)
+    ('50,000', '2.5', '0.00012', '0')
+    """
+    return f"{n:,.0f}" if n >= 100 else f"{n:.3g}"

@@ -1,0 +1,122 @@
+"""The map tasks and shards of a plan in this process: what Spark does with them, without Spark."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import NullType
+
+from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.multi.arguments import resolve_plan
+from streamjoin.joins.multi.metrics import names as metric_names
+from streamjoin.joins.multi.output import NEWEST, REACHED
+from streamjoin.spark.arrivals import PackedRow, from_batches
+from streamjoin.spark.labels import shard_labels
+from streamjoin.spark.multi_pack import PlanPacker
+from streamjoin.spark.multi_processor import PlanShard
+from streamjoin.spark.routing import ByKey
+from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.worker import Run
+from tests.spark.test_store import FakeMapState
+
+Packed = dict[int, list[PackedRow]]
+Values = dict[Any, Any]
+
+
+class MapState(FakeMapState):
+    """As Spark's, which removes nothing where there is nothing."""
+
+    def removeKey(self, key: tuple[int, int, int]) -> None:
+        self.values.pop(key, None)
+
+
+class PlanCluster:
+    """A query over many streams of one schema, fed batch by batch.
+
+    A batch may be run several times; the last run counts. Map tasks then meet their rows in another
+    order each time, and some shards get what they sent in one run and some what in another.
+    """
+
+    def __init__(self, schema: pa.Schema, streams: str, shards: int, **settings: Any) -> None:
+        self.plan = resolve_plan(dict.fromkeys(streams, schema), **settings)
+        self.schema, self.batch = schema, 0
+        self.labels = tuple(shard_labels(shards))
+        self.shards = [self._shard(number) for number in range(len(self.plan.steps))]
+        self.states: list[dict[int, Values]] = [
+            {label: {} for label in self.labels} for _ in self.plan.steps
+        ]
+        self.total: Counter[str] = Counter()
+
+    def _shard(self, number: int) -> PlanShard:
+        join = self.plan.steps[number].join
+        columns, marks = join.output, 0
+        if number < len(self.plan.steps) - 1:
+            more = (OutputColumn(0, -1, mark, pa.int64()) for mark in (REACHED, NEWEST))
+            columns, marks = (*columns, *more), 2
+        metrics = metric_names([one.name for one in join.inputs])
+        types = (NullType(),) * len(columns)
+        form = OutputForm(columns, types, "counters", metrics, marks)
+        return PlanShard(join, self.labels, form, {}, f"plan-{number}")
+
+    def push(self, tables: Mapping[str, pa.Table], runs: int = 1) -> pa.Table:
+        """Results of one batch; its counters are added to `total`."""
+        for run in range(runs):
+            made: list[pa.Table] = []
+            states: list[dict[int, Values]] = []
+            counts: Counter[str] = Counter()
+            for number, step in enumerate(self.plan.steps):
+                inputs = [
+                    tables.get(source, self.schema.empty_table())
+                    if isinstance(source, str)
+                    else made[source]
+                    for source in step.sources
+                ]
+                sent = [self._map(number, inputs, again) for again in range(run + 1)]
+                parts: list[pa.Table] = []
+                states.append({})
+                for i, label in enumerate(self.labels):
+                    found, states[-1][label] = self._join(number, label, sent[i % len(sent)])
+                    parts += found
+                made.append(self._rows(number, parts, counts))
+        self.batch += 1
+        self.states = states
+        self.total.update(counts)
+        names = [column.name for column in self.shards[-1].join.output]
+        return made[-1].rename_columns(names)
+
+    def _rows(self, number: int, parts: list[pa.Table], counts: Counter[str]) -> pa.Table:
+        """What goes on from a step: without counters, and with marks if another step follows."""
+        form = self.shards[number].form
+        table = pa.concat_tables(parts)
+        for text in table["counters"].drop_null().to_pylist():
+            counts.update(dict(zip(form.metrics, json.loads(text), strict=True)))
+        rows = table if form.marks else table.filter(table["counters"].is_null())
+        return rows.drop("counters")
+
+    def _map(self, number: int, inputs: list[pa.Table], run: int) -> Packed:
+        packed: Packed = {label: [] for label in self.labels}
+        join, routing = self.shards[number].join, ByKey(len(self.labels))
+        for side, table in enumerate(inputs):
+            packer = PlanPacker(join, side, self.labels, routing)
+            for part in range(2):
+                positions = list(range(part, table.num_rows, 2))
+                Random(run).shuffle(positions)
+                rows = table.take(pa.array(positions, pa.int64())).combine_chunks()
+                for blobs in packer.pack(rows.to_batches(), part, Run("q", self.batch, run)):
+                    for label, row in zip(self.labels, from_batches([blobs]), strict=True):
+                        packed[label].append(row)
+        return packed
+
+    def _join(self, number: int, label: int, packed: Packed) -> tuple[list[pa.Table], Values]:
+        """Results of one shard, and what it would commit."""
+        state = MapState()
+        state.values = dict(self.states[number][label])
+        rows = packed[label]
+        if not rows:  # no shard is called in a batch without rows
+            return [], state.values
+        Random(self.batch).shuffle(rows)
+        shard = self.shards[number]
+        return list(shard.on_batch(state, label, rows, Run("q", self.batch, 0))), state.values

@@ -1,0 +1,191 @@
+"""What is said of joins of many streams before they run; no query is started here."""
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin.errors import ConfigError
+from streamjoin.spark.explain_plan import PlanExplanation
+
+PLAN = "((a b) c) d"
+RATES = {"a": 300.0, "b": 100.0, "c": 50.0, "d": 10.0}
+CHAIN = ["a.k = b.k", "b.k = c.k", "c.s = d.s"]
+
+
+@pytest.fixture
+def ticks(spark: SparkSession) -> DataFrame:
+    stream = spark.readStream.format("rate").load()
+    return stream.selectExpr("value AS k", "timestamp AS t", "string(value) AS s")
+
+
+def joined(ticks: DataFrame, **changes: Any) -> DataFrame:
+    settings = {"on": "k", "time": "t", "window": "10 seconds", "lateness": "2 seconds", **changes}
+    return sj.multi_join(dict.fromkeys("abcd", ticks), **settings)
+
+
+def explained(frame: DataFrame, **said: Any) -> PlanExplanation:
+    (found,) = sj.explain(frame, **said).joins
+    assert isinstance(found, PlanExplanation)
+    return found
+
+
+def codes(join: PlanExplanation) -> list[str]:
+    return [warning.code for warning in join.warnings]
+
+
+def test_the_plan_is_drawn_and_what_may_change_is_said(ticks: DataFrame) -> None:
+    out = joined(ticks)
+    text = str(sj.explain(out))
+    assert text.startswith(
+        "streamjoin: join of 4 streams, a, b, c, d\n  plan           ((a b) c) d"
+    )
+    assert "                 |  +- a b\n                 |  |  +- a\n" in text
+    assert max(map(len, text.splitlines())) <= 100
+    found = explained(out)
+    assert "every 16 batches another takes over" in found.plan
+    assert found.plan.endswith("results do not depend on it")
+    assert "none goes stale" in found.states[0]
+    assert [(one.plan, one.key) for one in found.operators] == [(PLAN, ("a.k = b.k = c.k = d.k",))]
+    assert found.numbers is None
+    assert 'rates={"a": 300' in str(found.missing)
+    assert 'selectivities={"a b": 0.001, ...}' in str(found.missing)
+    assert codes(found) == ["unbounded_state"]
+
+
+def test_operators_and_places_of_conditions(ticks: DataFrame) -> None:
+    windows = {"a": "10 seconds", "b": "2 days", "c": None, "d": "10 seconds"}
+    out = joined(ticks, on=CHAIN, where="a.s < d.s", window=windows, lateness="0 seconds")
+    found = explained(out)
+    assert [(one.name, one.plan, one.key) for one in found.operators] == [
+        ("streamjoin 1", "(a b) c", ("a.k = b.k = c.k",)),
+        ("streamjoin", "<streamjoin 1> d", ("c.s = d.s",)),
+    ]
+    assert "another key" in found.operators[1].text
+    assert [(one.text, one.place) for one in found.conditions] == [
+        ("a.k = b.k = c.k", "key"),
+        ("c.s = d.s", "key"),
+        ("a.s < d.s", "spark"),
+    ]
+    assert found.windows[1] == "a, d: 10 seconds; b: 2 days; c: only probes"
+    assert found.plan.endswith("it stays; results do not depend on it")
+    assert codes(found) == ["left_to_spark", "unbounded_state", "no_lateness", "long_window"]
+
+
+def test_half_way_joins_and_paths_in_numbers(ticks: DataFrame) -> None:
+    said = {"b a": 0.002, "a b c": 0.01}
+    found = explained(joined(ticks, plan=PLAN), rates=RATES, selectivities=said).numbers
+    assert found is not None
+    assert found.selectivities == {"a b": 0.002, "a b c": 0.01, "a b c d": 0.001}
+    by_label = {one.tuples: one for one in found.half_way}
+    assert (by_label["a"].probes, by_label["a"].productivity) == ("b", 0.002 * 1000)
+    # of 3,000 x 1,000 pairs of rows in their windows two in a thousand match
+    assert by_label["a b"].state == pytest.approx(6000)
+    assert by_label["a b"].arriving == pytest.approx(300 * 2 + 100 * 6)
+    assert by_label["a"].allowance is None
+    path = next(path for path in found.paths if path.stream == "c")
+    assert path.steps == ("c -> a b", "a b c -> d")
+    # 60 of (a b), and 0.1 of d for each
+    assert [path.results, path.probes] == pytest.approx([6, 61])
+    assert found.results == pytest.approx(sum(RATES[p.stream] * p.results for p in found.paths))
+    assert found.budget is None
+
+
+def test_planners_and_allowances_within_a_budget(ticks: DataFrame) -> None:
+    out = joined(ticks, budget=sj.Budget(rate=300), planner="exact")
+    found = explained(out, rates=RATES)
+    assert found.numbers is not None
+    shares = {one.planner: one.share for one in found.numbers.planners}
+    assert next(iter(shares)) == "exact"
+    assert set(shares) == {
+        "jaqpot", "exact", "grepp", "equal-hj", "global-hjpr", "e-best-hjp", "s-best-hjp"
+    }  # fmt: skip
+    assert all(0 <= share <= 1 for share in shares.values())
+    probes = [min(one.allowance or 0, one.arriving) for one in found.numbers.half_way]
+    assert sum(probes) <= 300 * 1.001
+    assert "divided by exact" in found.budget[0]
+    enough = explained(joined(ticks, budget=sj.Budget(rate=1e6)), rates=RATES).numbers
+    assert enough is not None
+    assert enough.planners == ()
+    assert any("enough, nothing is left out" in line for line in enough.spent())
+    by_cpu = explained(joined(ticks, budget=sj.Budget(cpu="1 ms")), rates=RATES)
+    assert by_cpu.numbers is not None
+    assert by_cpu.numbers.unit == "us"
+    assert any("taken as 2 us of CPU" in line for line in by_cpu.budget)
+
+
+def test_states_that_can_go_stale(ticks: DataFrame) -> None:
+    states = {"a b": sj.rows(500), "a b c": sj.rows(200)}
+    out = joined(
+        ticks, plan=PLAN, states=states, freshness={"a": "12 seconds"}, shards=2,
+        budget=sj.Budget(rate=300),
+    )  # fmt: skip
+    found = explained(out, rates=RATES)
+    assert found.states[0].startswith("a b: the last 500; a b c: the last 200 results, however old")
+    assert found.freshness[0].startswith("a 12 seconds: results with an older row")
+    assert "results depend on it" in found.plan
+    assert found.numbers is not None
+    refresh = {one.tuples: one.refresh for one in found.numbers.half_way}
+    assert refresh["a"] is None
+    assert refresh["a b"] is not None
+    # 2 s are left when the row leaves its own state; two states share them
+    assert 500 / refresh["a b"] + 200 / (refresh["a b c"] or 0) <= 2.001
+    blind = explained(joined(ticks, plan=PLAN, states=states), rates=RATES)
+    assert "stale_states" in codes(blind)
+
+
+def test_freshness_that_cannot_be_had(ticks: DataFrame) -> None:
+    states = {"a b": sj.rows(50_000), "a b c": sj.rows(200)}
+    out = joined(
+        ticks, plan=PLAN, states=states, freshness={"a": "11 seconds"}, budget=sj.Budget(rate=300)
+    )
+    found = explained(out, rates=RATES)
+    assert "infeasible" in codes(found)
+    assert found.warnings[0].text.startswith("freshness: ")
+
+
+def test_json_and_several_joins(ticks: DataFrame) -> None:
+    first = joined(ticks, on=CHAIN, name="first")
+    both = sj.join(
+        first.selectExpr("a_k AS k", "a_t AS t"), ticks.select("k", "t"), on="k", time="t",
+        window="1 second", name="second",
+    )  # fmt: skip
+    rates: Any = {"first": RATES, "second": (5, 5)}
+    found = sj.explain(both, rates=rates, selectivities=0.01)
+    assert [join.name for join in found.joins] == ["first", "second"]
+    values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert values["joins"][0]["numbers"]["rates"] == RATES
+    assert len(values["joins"][0]["operators"]) == 2
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"rates": (1, 2)}, "rates: got (1, 2); allowed: rows per second of each stream, {'a': 300"),
+    ({"rates": {"a": 1}}, "rates: got {'a': 1}; allowed: rows per second of each stream"),
+    ({"rates": {**RATES, "d": 0}}, "rates: got {'a': 300.0"),
+    ({"rates": {**RATES, "e": 5}}, "rates: got {'a': 300.0"),
+    ({"rates": {"x": RATES}}, "rates: got a join 'x'; allowed: streamjoin"),
+    (
+        {"rates": RATES, "selectivities": {"a c": 0.1}},
+        "selectivities: got 'a c'; allowed: the plan's joins, 'a b', 'a b c', 'a b c d'",
+    ),
+    (
+        {"rates": RATES, "selectivities": {"a b": 2}},
+        "selectivities: got 2; allowed: shares above 0 and up to 1",
+    ),
+    ({"rates": RATES, "selectivities": "x"}, "selectivities: got 'x'; allowed: shares"),
+]
+
+
+@pytest.mark.parametrize(("said", "sentence"), REFUSED)
+def test_refusals(ticks: DataFrame, said: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        sj.explain(joined(ticks), **said)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_selectivities_belong_to_many_streams(ticks: DataFrame) -> None:
+    two = sj.join(ticks, ticks, on="k", time="t", window="1 second")
+    with pytest.raises(ConfigError, match=r"^selectivities: got 0.1 with 0 joins of many streams"):
+        sj.explain(two, selectivities=0.1)
