@@ -156,7 +156,7 @@ def test_jaqpot_finds_more_than_others_and_its_part_of_all(plan: str, part: floa
         if planner != "exact"
     }
     assert found["jaqpot"] >= 0.95 * max(found.values())
-    assert found["jaqpot"] >= 0.85 * part * every
+    assert found["jaqpot"] >= 0.7 * part * every
 
 
 def test_keys_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:

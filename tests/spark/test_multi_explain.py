@@ -27,8 +27,7 @@ def joined(ticks: DataFrame, **changes: Any) -> DataFrame:
 
 
 def explained(frame: DataFrame, **said: Any) -> PlanExplanation:
-    (found,) = sj.explain(frame, **said).joins
-    assert isinstance(found, PlanExplanation)
+    (found,) = sj.explain(frame, **said).plans
     return found
 
 
@@ -154,10 +153,10 @@ def test_json_and_several_joins(ticks: DataFrame) -> None:
     )  # fmt: skip
     rates: Any = {"first": RATES, "second": (5, 5)}
     found = sj.explain(both, rates=rates, selectivities=0.01)
-    assert [join.name for join in found.joins] == ["first", "second"]
+    assert (found.plans[0].name, found.joins[0].name) == ("first", "second")
     values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert values["joins"][0]["numbers"]["rates"] == RATES
-    assert len(values["joins"][0]["operators"]) == 2
+    assert values["plans"][0]["numbers"]["rates"] == RATES
+    assert len(values["plans"][0]["operators"]) == 2
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -23,7 +23,7 @@ STEP = 10 * SECOND
 Numbers = Counter[tuple[int, ...]]
 
 
-def batch(seed: int, number: int, n: int = 10, keys: int = 5) -> pa.Table:
+def batch(seed: int, number: int, n: int = 15, keys: int = 5) -> pa.Table:
     """Rows in disorder, some without a key, all within one step; `n` numbers them."""
     rng = np.random.default_rng([seed, number])
     x = rng.integers(0, keys, n)
@@ -41,10 +41,10 @@ def batch(seed: int, number: int, n: int = 10, keys: int = 5) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three batches of each stream."""
+    """Two batches of each stream."""
     base = tmp_path_factory.mktemp("streams")
     for seed, name in enumerate(NAMES):
-        write_batches(base / name, [batch(seed, i) for i in range(3)])
+        write_batches(base / name, [batch(seed, i) for i in range(2)])
     return base
 
 
@@ -236,16 +236,16 @@ def test_windows_that_count_over_two_shards(
     size: dict[str, Any] = {"a": sj.rows(12), "b": "5 seconds", "c": sj.rows(9)}
     out = sj.multi_join(
         streams_of(spark, folder, names, "x", "t", "n"), on="x", time="t", window=size,
-        lateness="10 seconds", plan="(b c) a", shards=2,
+        lateness="1 second", plan="(b c) a", shards=2,
     )  # fmt: skip
     query = drain(out, tmp_path / "ck", tmp_path / "out")
     found = numbers(read_back(spark, tmp_path / "out"), names)
     local = sj.local.LocalMultiJoin(
         {n: pq.read_schema(folder / n / "00000.parquet") for n in names}, on="x", time="t",
-        window=size, lateness="10 seconds",
+        window=size, lateness="1 second",
     )  # fmt: skip
     wanted: Numbers = Counter()
-    for number in range(3):
+    for number in range(2):
         tables = {n: pq.read_table(folder / n / f"{number:05d}.parquet") for n in names}
         wanted += numbers(local.push(tables).to_pylist(), names)
     assert found == wanted

@@ -171,8 +171,8 @@ class AllowanceState(StreamClock):
         """Start again, as another plan runs: with as many probes, the same for each node."""
         if self.allowances is not None:
             nodes = len(self.allowances)
-            self.credit = []
-            self.allow([sum(self.allowances) / nodes] * nodes)
+            self.allowances = [sum(self.allowances) / nodes] * nodes
+            self.credit = [sum(self.credit) / nodes] * nodes
         self.observed = []
 
     @property
@@ -180,7 +180,7 @@ class AllowanceState(StreamClock):
         """Part of the tuples that have probed lately."""
         arrived = sum(sum(one.arrived) for one in self.observed)
         probed = sum(sum(one.probed) for one in self.observed)
-        return probed / arrived if arrived else 1.0
+        return max(probed / arrived, 1e-6) if arrived else 1.0
 
     def allowed(self, node: int, seconds: float) -> float:
         """Probes of a node in a batch of so many seconds."""

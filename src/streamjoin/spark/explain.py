@@ -10,7 +10,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame
 
@@ -22,8 +22,6 @@ from streamjoin.spark.explain_methods import Methods, invalidation, methods
 from streamjoin.spark.explain_plan import PlanExplanation, explain_plan
 from streamjoin.spark.explain_plan_model import Selectivities
 from streamjoin.spark.explain_rates import (
-    Join,
-    OfJoin,
     Rates,
     check_selectivities,
     joins_of,
@@ -125,19 +123,24 @@ class JoinExplanation:
             yield from _wrapped("  ! ", " " * 4, warning.text)
 
 
+_Part: TypeAlias = QueryExplanation | PlanExplanation | JoinExplanation
+
+
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """What the joins of a DataFrame will do; its text is meant to be read, `to_dict` for programs.
 
-    The first join of the data's way comes first; `queries` are those of `streamjoin.sql`.
+    `joins` are those of two streams and `plans` those of many, the first of the data's way first;
+    `queries` are those of `streamjoin.sql`.
     """
 
-    joins: tuple[JoinExplanation | PlanExplanation, ...]
+    joins: tuple[JoinExplanation, ...]
     queries: tuple[QueryExplanation, ...] = ()
+    plans: tuple[PlanExplanation, ...] = ()
 
     def __str__(self) -> str:
-        texts = ["\n".join(_lines_of(query)) for query in self.queries]
-        return "\n\n".join([*texts, *("\n".join(_lines_of(join)) for join in self.joins)])
+        parts: list[_Part] = [*self.queries, *self.plans, *self.joins]
+        return "\n\n".join("\n".join(_lines_of(part)) for part in parts)
 
     def __repr__(self) -> str:
         return str(self)
@@ -172,16 +175,20 @@ def explain_frame(
     joins = joins_of(plans)
     chosen = rates_of(rates, joins)
     check_selectivities(selectivities, joins)
-    return Explanation(
-        tuple(
-            _explained_any(join, chosen.get(name_of(join)), selectivities)
-            for join in reversed(joins)
-        ),
-        tuple(explain_query(query) for query in reversed(queries_of(frame))),
-    )
+    two: list[JoinExplanation] = []
+    many: list[PlanExplanation] = []
+    for join in reversed(joins):
+        said = chosen.get(name_of(join))
+        if isinstance(join, JoinPlan):
+            two.append(_explained(join, None if isinstance(said, Mapping) else said))
+        else:
+            by_name = said if isinstance(said, Mapping) else None
+            many.append(explain_plan(join, by_name, selectivities))
+    queries = tuple(explain_query(query) for query in reversed(queries_of(frame)))
+    return Explanation(tuple(two), queries, tuple(many))
 
 
-def _lines_of(one: QueryExplanation | JoinExplanation | PlanExplanation) -> Iterator[str]:
+def _lines_of(one: _Part) -> Iterator[str]:
     if isinstance(one, JoinExplanation):
         yield from one.lines()
         return
@@ -190,14 +197,6 @@ def _lines_of(one: QueryExplanation | JoinExplanation | PlanExplanation) -> Iter
         yield from _section(title, texts)
     for warning in one.warnings if isinstance(one, PlanExplanation) else ():
         yield from _wrapped("  ! ", " " * 4, warning.text)
-
-
-def _explained_any(
-    join: Join, rates: OfJoin | None, selectivities: Selectivities
-) -> JoinExplanation | PlanExplanation:
-    if isinstance(join, JoinPlan):
-        return _explained(join, None if isinstance(rates, Mapping) else rates)
-    return explain_plan(join, rates if isinstance(rates, Mapping) else None, selectivities)
 
 
 def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplanation:

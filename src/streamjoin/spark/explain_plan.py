@@ -1,14 +1,13 @@
 """What a join of many streams will do, in words.
 
 Reading order: this module (what comes back), `explain_plan_words` (plan, time and states),
-`explain_plan_model` (half-way joins, paths and planners in numbers).
+`explain_plan_model` and `explain_plan_numbers` (half-way joins, paths and planners in numbers),
+`explain_plan_state` (what is remembered and what may go wrong).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streamjoin.durations import format_duration
-from streamjoin.joins.multi.settings import Input
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.regulation import FIRST_COST_US
 from streamjoin.spark import explain_plan_words as words
@@ -16,15 +15,14 @@ from streamjoin.spark import explain_words
 from streamjoin.spark.explain_conditions import Conjunct
 from streamjoin.spark.explain_plan_model import (
     SELECTIVITY,
-    PlanNumbers,
     Selectivities,
     StreamRates,
     numbers,
-    write,
 )
+from streamjoin.spark.explain_plan_numbers import PlanNumbers
+from streamjoin.spark.explain_plan_state import advice, remembered
 from streamjoin.spark.explain_plan_words import OperatorExplanation
-from streamjoin.spark.explain_state import format_bytes, row_bytes
-from streamjoin.spark.explain_warnings import LONG_US, Advice
+from streamjoin.spark.explain_warnings import Advice
 from streamjoin.spark.explain_words import Shards
 from streamjoin.spark.plans import MultiPlan
 
@@ -129,15 +127,14 @@ def explain_plan(
     >>> import streamjoin as sj
     >>> spark = getfixture("spark")
     >>> ticks = spark.readStream.format("rate").load().selectExpr("value AS k", "timestamp AS t")
-    >>> out = sj.multi_join(dict.fromkeys("abc", ticks), on="k", time="t", window="10 seconds",
-    ...                     budget=sj.Budget(rate=300))
-    >>> explained = sj.explain(out, rates=dict.fromkeys("abc", 100), selectivities=0.01).joins[0]
+    >>> out = sj.multi_join(dict.fromkeys("abc", ticks), on="k", time="t", window="10 seconds")
+    >>> explained = sj.explain(out, rates=dict.fromkeys("abc", 100), selectivities=0.01).plans[0]
     >>> print(*explained.numbers.table(), sep="\n")
     tuples -> state  tuples/s  sel.  finds   state  allowance
-    a -> b              100  0.01     10   1,000        0/s
-    b -> a              100  0.01     10   1,000        0/s
-    c -> a b            100  0.01    100   1,000      100/s
-    a b -> c          2,000  0.01     10  10,000      ...
+    a -> b                100  0.01     10   1,000        all
+    b -> a                100  0.01     10   1,000        all
+    c -> a b              100  0.01    100   1,000        all
+    a b -> c            2,000  0.01     10  10,000        all
     """
     last, live = plans[-1], plans[-1].streaming
     streams = words.inputs(last)
@@ -161,9 +158,9 @@ def explain_plan(
         budget=_budget(last),
         numbers=found,
         missing=_missing(last.resolved.tree) if found is None else None,
-        remembered=() if found is None or not live else tuple(_remembered(last, found, streams)),
+        remembered=() if found is None or not live else tuple(remembered(last, found, streams)),
         columns=tuple(column.name for column in last.resolved.steps[-1].join.output),
-        warnings=tuple(_advice(last, streams, found)),
+        warnings=tuple(advice(last, streams, found)),
     )
 
 
@@ -196,65 +193,3 @@ def _budget(plan: MultiPlan) -> tuple[str, ...]:
         "(probed_*, skipped_*), and how many results are missing is estimated (missed)",
         *cost,
     )
-
-
-def _remembered(plan: MultiPlan, found: PlanNumbers, streams: dict[str, Input]) -> Iterator[str]:
-    """About how much each state holds."""
-    total = 0.0
-    tree = plan.resolved.tree
-    axes = max(step.join.n_axes for step in plan.resolved.steps)
-    for node, one in enumerate(found.half_way):
-        if node < tree.n_streams:
-            stream = streams[one.tuples].stream
-            size, rows = row_bytes(stream.kept)[0], one.state
-            rows += found.rates[one.tuples] * stream.lateness_us / 1e6
-            what = "rows"
-        else:
-            # key, interval, and the names of its rows
-            size, rows = 8.0 * (1 + 2 * axes + len(tree.streams(node))), one.state
-            what = "tuples"
-        total += rows * size
-        yield f"{one.tuples} {format_bytes(rows * size)} = {write(rows)} {what} x {size:.3g} B"
-    late = max(one.stream.lateness_us for one in streams.values())
-    more = f", with {format_duration(late)} of lateness" if late else ""
-    yield f"together {format_bytes(total)}{more}, and more while one input is ahead of the others"
-
-
-def _advice(
-    plan: MultiPlan, streams: dict[str, Input], found: PlanNumbers | None
-) -> Iterator[Advice]:
-    if found is not None and found.infeasible is not None:
-        yield Advice("infeasible", found.infeasible)
-    if plan.where:
-        yield Advice(
-            "left_to_spark",
-            f"{plan.where} is left to Spark: results are built first and dropped afterwards, and "
-            "the counters count them",
-        )
-    if plan.n_shards == 1:
-        yield Advice("one_shard", "one core does all the work: there is one shard")
-    if not plan.streaming:
-        return
-    join = plan.resolved.steps[-1].join
-    if join.idle_us is None:
-        yield Advice(
-            "unbounded_state",
-            "unbounded state: while one input is silent the rows of the others are all kept; give "
-            "`idle_timeout` if that may last",
-        )
-    if all(one.stream.lateness_us == 0 for one in streams.values()):
-        yield Advice(
-            "no_lateness",
-            "no lateness: a row that is older than what all inputs had reached a batch before is "
-            "left out; give `lateness` unless rows come in order of time",
-        )
-    for name, one in streams.items():
-        if one.stream.window_us > LONG_US:
-            length = format_duration(one.stream.window_us)
-            yield Advice("long_window", f"the window of {name} is long ({length}): mind the state")
-    if join.states and not join.freshness:
-        yield Advice(
-            "stale_states",
-            "joins remember a number of results, whose rows may be of any age; give `freshness` "
-            "to withhold results that are too old",
-        )

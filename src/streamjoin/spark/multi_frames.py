@@ -127,7 +127,7 @@ def multi_join(
 
     References
     ----------
-    Mukherji, Raghavan, Rundensteiner et al. 2011 (JAQPOT), sections 2 to 4.
+    Mukherji, Rundensteiner, Ward 2011 (JAQPOT), sections 2 to 4.
     """
     check_streams(streams)
     _refuse_other_frames(streams)

@@ -47,8 +47,9 @@ class HalfwayJoin:
         self.arrived, self.probing = arrived, probing
         self._partner = states.tree.sibling(node)
         self._is_left = states.tree.children(states.tree.parents[node])[0] == node
-        spans = [join.span_us(states.tree, x) for x in (node, self._partner)]
-        self._spans = spans
+        self._spans = [join.span_us(states.tree, x) for x in self._pair]
+        is_last = states.tree.parents[node] == states.tree.root
+        self._names_only = is_last and not join.hands_on
         rigid = all(x < states.tree.n_streams and join.inputs[x].end is None for x in self._pair)
         self._needs_check = join.n_axes > 1 or not rigid
 
@@ -112,9 +113,9 @@ class HalfwayJoin:
             if not len(mine):
                 continue
             if self._is_left:
-                formed = combine(self.probing, mine, tuples, theirs)
+                formed = combine(self.probing, mine, tuples, theirs, names_only=self._names_only)
             else:
-                formed = combine(tuples, theirs, self.probing, mine)
+                formed = combine(tuples, theirs, self.probing, mine, names_only=self._names_only)
             if self._join.limit_of(self._states.tree.parents[self.node]) is not None:
                 formed.ends[:] = FAR
             yield formed

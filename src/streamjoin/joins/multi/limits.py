@@ -44,7 +44,8 @@ class Limits:
         self._arrived, self._probed, self._found = ([0.0] * tree.root for _ in range(3))
         self._all_arrived, self._all_found = ([0.0] * tree.root for _ in range(2))
         self._probe_us = [0.0] * tree.root
-        self._sizes = [float(states.rows(node)) for node in range(tree.root)]
+        # what a limited state will hold: so long its tuples stay, also while it fills
+        self._sizes = [float(join.limit_of(x) or states.rows(x)) for x in range(tree.root)]
         self._turn_us = turn_us(join, tree)
         if known.allowances is None and limits.rate is not None and seconds > 0:
             known.allow([limits.rate / tree.root] * tree.root)  # nothing is known yet

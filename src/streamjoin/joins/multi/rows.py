@@ -11,6 +11,8 @@ from streamjoin.joins.multi.states import States, kept
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples
 
 Holds = NDArray[np.bool_]
+Found = tuple[tuple[int, ...], pa.Array]
+"""Pieces, and places among the rows of all of them."""
 
 
 class Rows:
@@ -27,6 +29,7 @@ class Rows:
         streams = states.tree.streams(states.tree.root)
         self._line = {number: i for i, number in enumerate(streams)}
         self._together: dict[tuple[int, int], tuple[tuple[int, ...], pa.Array]] = {}
+        self._looked_up: tuple[Tuples | None, dict[int, Found]] = None, {}
 
     def verified(self, results: Tuples) -> Tuples:
         """Leave out results whose keys only have equal hashes."""
@@ -74,30 +77,36 @@ class Rows:
     def record_batch(self, number: int, ids: Longs) -> pa.RecordBatch:
         """The rows of an input that names speak of, as they are stored."""
         schema = kept(self._join, number)
-        columns = [self._named(number, ids, position) for position in range(len(schema))]
+        found = self._places(number, ids)
+        columns = [self._named(number, found, position) for position in range(len(schema))]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _column(self, results: Tuples, number: int, position: int) -> pa.Array:
-        return self._named(number, results.ids[self._line[number]], position)
+        if self._looked_up[0] is not results:
+            self._looked_up = results, {}
+        places = self._looked_up[1]
+        if number not in places:
+            places[number] = self._places(number, results.ids[self._line[number]])
+        return self._named(number, places[number], position)
 
-    def _named(self, number: int, ids: Longs, position: int) -> pa.Array:
-        pieces, places = self._places(number, ids)
+    def _named(self, number: int, found: Found, position: int) -> pa.Array:
+        pieces, places = found
         known = self._together.get((number, position))
         if known is None or known[0] != pieces:
             parts = [self._states.batch(number, p).rows.column(position) for p in pieces]
             known = pieces, parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
             self._together[number, position] = known
-        return known[1].take(pa.array(places))
+        return known[1].take(places)
 
-    def _places(self, number: int, ids: Longs) -> tuple[tuple[int, ...], Longs]:
+    def _places(self, number: int, ids: Longs) -> Found:
         """The pieces that names speak of, and places among the rows of all of them."""
         names = ids >> ROW_BITS
         if not len(names):
-            return (), names
+            return (), pa.array(names)
         first = int(names.min())
         found = np.flatnonzero(np.bincount(names - first))
         lengths = [len(self._states.batch(number, int(p) + first)) for p in found]
         begins = np.zeros(int(found[-1]) + 1, np.int64)
         begins[found] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         places = begins[names - first] + (ids & ((1 << ROW_BITS) - 1))
-        return tuple((found + first).tolist()), places
+        return tuple((found + first).tolist()), pa.array(places)

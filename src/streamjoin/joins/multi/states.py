@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
@@ -210,8 +211,8 @@ class States:
             tuples = tuples.take(np.argsort(tuples.starts[0], kind="stable")[-limit:])
             slices = iter([(0, len(tuples))])
         else:
-            tuples = tuples.take(np.argsort(tuples.ends[0], kind="stable"))
-            slices = _slices(tuples.ends[0], self._join.span_us(self.tree, node))
+            order, slices = _sliced(tuples.ends[0], self._join.span_us(self.tree, node))
+            tuples = tuples.take(order)
         for start, stop in slices:
             part, carried = tuples.take(slice(start, stop)), tuple[int, ...]()
             if len(part) and self._join.carries(self.tree, node):
@@ -339,8 +340,23 @@ def _slices(values: Longs, span: int) -> Iterator[tuple[int, int]]:
     """Cut sorted values into slices that go one after the other."""
     if not len(values):
         return
-    width = int(values[-1]) - int(values[0])
-    length = max(1, -(-span // N_BASIC_WINDOWS), -(-width // MOST_SLICES))
-    numbers = values // length if span < FAR else np.zeros(len(values), np.int64)
+    numbers = _slice_numbers(values, int(values[0]), int(values[-1]), span)
     edges = np.flatnonzero(np.diff(numbers)) + 1
     yield from pairwise([0, *edges.tolist(), len(values)])
+
+
+def _sliced(values: Longs, span: int) -> tuple[NDArray[np.intp], Iterator[tuple[int, int]]]:
+    """An order in which the values of each slice are next to each other, and the slices."""
+    if not len(values):
+        return np.empty(0, np.intp), iter(())
+    numbers = _slice_numbers(values, int(values.min()), int(values.max()), span)
+    # slices are few: as short numbers they are sorted in one pass
+    numbers = (numbers - numbers.min()).astype(np.int16)
+    order = np.argsort(numbers, kind="stable")
+    edges = np.flatnonzero(np.diff(numbers[order])) + 1
+    return order, pairwise([0, *edges.tolist(), len(values)])
+
+
+def _slice_numbers(values: Longs, first: int, last: int, span: int) -> Longs:
+    length = max(1, -(-span // N_BASIC_WINDOWS), -(-(last - first) // MOST_SLICES))
+    return values // length if span < FAR else np.zeros(len(values), np.int64)

@@ -170,24 +170,33 @@ def overlap(x: Tuples, at_x: Positions, y: Tuples, at_y: Positions) -> NDArray[n
     """Whether the intervals of pairs overlap, on every axis."""
     holds = np.ones(len(at_x), np.bool_)
     for axis in range(len(x.starts)):
-        holds &= x.starts[axis][at_x] <= y.ends[axis][at_y]
-        holds &= y.starts[axis][at_y] <= x.ends[axis][at_x]
+        holds &= x.starts[axis].take(at_x) <= y.ends[axis].take(at_y)
+        holds &= y.starts[axis].take(at_y) <= x.ends[axis].take(at_x)
     return holds
 
 
-def combine(x: Tuples, at_x: Positions, y: Tuples, at_y: Positions) -> Tuples:
-    """The tuples that pairs form; the streams of `x` come first."""
+def combine(
+    x: Tuples, at_x: Positions, y: Tuples, at_y: Positions, *, names_only: bool = False
+) -> Tuples:
+    """The tuples that pairs form; the streams of `x` come first.
+
+    With `names_only` they are results: nobody asks for their keys and intervals.
+    """
     weights = None
     if x.weights is not None or y.weights is not None:
         # both are there for the first keys of one order, so for the fewer of them
         weights = np.maximum(_weights(x, at_x), _weights(y, at_y))
-    return Tuples(
-        x.keys[at_x],
-        np.maximum(x.starts[:, at_x], y.starts[:, at_y]),
-        np.minimum(x.ends[:, at_x], y.ends[:, at_y]),
-        np.concatenate([x.ids[:, at_x], y.ids[:, at_y]]),
-        weights,
-    )
+    ids = np.empty((len(x.ids) + len(y.ids), len(at_x)), np.int64)
+    for line, (names, at) in enumerate([(n, at_x) for n in x.ids] + [(n, at_y) for n in y.ids]):
+        names.take(at, out=ids[line], mode="clip")  # no position is wrong; "raise" makes a copy
+    if names_only:
+        nothing = np.broadcast_to(np.int64(0), (len(x.starts), len(at_x)))
+        return Tuples(nothing[0], nothing, nothing, ids, weights)
+    starts, ends = (np.empty((len(x.starts), len(at_x)), np.int64) for _ in range(2))
+    for axis in range(len(starts)):
+        np.maximum(x.starts[axis].take(at_x), y.starts[axis].take(at_y), out=starts[axis])
+        np.minimum(x.ends[axis].take(at_x), y.ends[axis].take(at_y), out=ends[axis])
+    return Tuples(x.keys.take(at_x), starts, ends, ids, weights)
 
 
 def _weights(tuples: Tuples, at: Positions | slice) -> NDArray[np.float64]:

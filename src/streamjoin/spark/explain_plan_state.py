@@ -1,0 +1,73 @@
+"""About how much a join of many streams will remember, and what may go wrong with it."""
+
+from collections.abc import Iterator
+
+from streamjoin.durations import format_duration
+from streamjoin.joins.multi.settings import Input
+from streamjoin.spark.explain_plan_numbers import PlanNumbers, write
+from streamjoin.spark.explain_state import format_bytes, row_bytes
+from streamjoin.spark.explain_warnings import LONG_US, Advice
+from streamjoin.spark.plans import MultiPlan
+
+
+def remembered(plan: MultiPlan, found: PlanNumbers, streams: dict[str, Input]) -> Iterator[str]:
+    """About how much each state holds."""
+    total = 0.0
+    tree = plan.resolved.tree
+    axes = max(step.join.n_axes for step in plan.resolved.steps)
+    for node, one in enumerate(found.half_way):
+        if node < tree.n_streams:
+            stream = streams[one.tuples].stream
+            size, rows = row_bytes(stream.kept)[0], one.state
+            rows += found.rates[one.tuples] * stream.lateness_us / 1e6
+            what = "rows"
+        else:
+            # key, interval, and the names of its rows
+            size, rows = 8.0 * (1 + 2 * axes + len(tree.streams(node))), one.state
+            what = "tuples"
+        total += rows * size
+        yield f"{one.tuples} {format_bytes(rows * size)} = {write(rows)} {what} x {size:.3g} B"
+    late = max(one.stream.lateness_us for one in streams.values())
+    more = f", with {format_duration(late)} of lateness" if late else ""
+    yield f"together {format_bytes(total)}{more}, and more while one input is ahead of the others"
+
+
+def advice(
+    plan: MultiPlan, streams: dict[str, Input], found: PlanNumbers | None
+) -> Iterator[Advice]:
+    """All warnings."""
+    if found is not None and found.infeasible is not None:
+        yield Advice("infeasible", found.infeasible)
+    if plan.where:
+        yield Advice(
+            "left_to_spark",
+            f"{plan.where} is left to Spark: results are built first and dropped afterwards, and "
+            "the counters count them",
+        )
+    if plan.n_shards == 1:
+        yield Advice("one_shard", "one core does all the work: there is one shard")
+    if not plan.streaming:
+        return
+    join = plan.resolved.steps[-1].join
+    if join.idle_us is None:
+        yield Advice(
+            "unbounded_state",
+            "unbounded state: while one input is silent the rows of the others are all kept; give "
+            "`idle_timeout` if that may last",
+        )
+    if all(one.stream.lateness_us == 0 for one in streams.values()):
+        yield Advice(
+            "no_lateness",
+            "no lateness: a row that is older than what all inputs had reached a batch before is "
+            "left out; give `lateness` unless rows come in order of time",
+        )
+    for name, one in streams.items():
+        if one.stream.window_us > LONG_US:
+            length = format_duration(one.stream.window_us)
+            yield Advice("long_window", f"the window of {name} is long ({length}): mind the state")
+    if join.states and not join.freshness:
+        yield Advice(
+            "stale_states",
+            "joins remember a number of results, whose rows may be of any age; give `freshness` "
+            "to withhold results that are too old",
+        )
