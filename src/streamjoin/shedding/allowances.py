@@ -212,7 +212,7 @@ class Averages:
     """
 
     def __init__(self, observed: list[Observed], seconds: float) -> None:
-        self._n, self._seconds = len(observed), seconds
+        self._n, self._seconds, self._observed = len(observed), seconds, observed
         self._arrived, self._probed, self._found, sizes, self._probe_us = (
             np.array([getattr(one, name) for one in observed], np.float64).sum(axis=0)
             for name in ("arrived", "probed", "found", "sizes", "probe_us")
@@ -227,7 +227,7 @@ class Averages:
     def model(self, tree: Tree, *, in_time: bool) -> PlanModel:
         """The plan with these numbers; `in_time`: probes cost CPU time, else one each."""
         sigmas = self._sigmas(tree, self._found, self._probed, self._sizes)
-        costs = self._costs() if in_time else 1.0
+        costs = self._costs(tree) if in_time else 1.0
         return PlanModel.of(tree, self._rates(tree), self._sizes, sigmas, costs)
 
     def timed_plan(self, tree: Tree, *, in_time: bool) -> TimedPlan:
@@ -237,7 +237,7 @@ class Averages:
         )
         sizes = self._sizes * more
         sigmas = self._sigmas(tree, self._all_found, self._all_arrived, sizes)
-        costs = self._costs() if in_time else 1.0
+        costs = self._costs(tree) if in_time else 1.0
         model = PlanModel.of(tree, self._rates(tree), sizes, sigmas, costs)
         return TimedPlan(tree, model.rates, model.sizes, model.sigmas, model.costs)
 
@@ -256,17 +256,32 @@ class Averages:
         sigmas: Floats = on_sibling[siblings]
         return sigmas
 
-    def _costs(self) -> Floats:
-        """CPU time of one probe of each node."""
-        total = max(float(self._probe_us.sum()), 1e-3) / max(float(self._probed.sum()), 1.0)
+    def _costs(self, tree: Tree) -> Floats:
+        """CPU time of one probe of each node, with what it finds."""
+        _, probe, find = self._prices(tree)
+        total = float(self._found.sum()) / max(float(self._probed.sum()), 1.0)
         known = self._probed >= ENOUGH
-        costs = np.divide(
-            self._probe_us, self._probed, out=np.full_like(self._probed, total), where=known
+        finds = np.divide(
+            self._found, self._probed, out=np.full_like(self._probed, total), where=known
         )
-        floor: Floats = np.maximum(costs, 1e-3)
+        floor: Floats = np.maximum(probe + find * finds, 1e-3)
         return floor
 
-    def resources(self, limits: PlanLimits) -> float:
+    def _prices(self, tree: Tree) -> Floats:
+        """CPU time of passing a tuple of the partner, of a probe, and of a tuple that it forms.
+
+        The first is to be paid however few tuples probe.
+        """
+        siblings = [tree.sibling(node) for node in range(tree.root)]
+        values = {
+            name: np.array([getattr(one, name) for one in self._observed], np.float64)
+            for name in ("arrived", "sizes", "probed", "found", "probe_us")
+        }
+        passed = (values["arrived"] + values["sizes"])[:, siblings]
+        columns = np.stack([x.ravel() for x in (passed, values["probed"], values["found"])], axis=1)
+        return _not_negative(columns, values["probe_us"].ravel())
+
+    def resources(self, limits: PlanLimits, tree: Tree) -> float:
         """What may be spent on probes per second, in the model's unit."""
         if limits.rate is not None:
             return limits.rate
@@ -274,7 +289,22 @@ class Averages:
         if per_second is None:
             assert limits.cpu_us_per_batch is not None
             per_second = limits.cpu_us_per_batch * self._n / self._seconds
-        return max(0.0, per_second - self._receive_us / self._seconds)
+        passed = float((self._arrived + self._n * self._sizes).sum())
+        fixed = self._receive_us + float(self._prices(tree)[0]) * passed
+        return max(0.0, per_second - fixed / self._seconds)
+
+
+def _not_negative(columns: Floats, values: Floats) -> Floats:
+    """The weights of columns that come nearest to values, none below 0: the best of all subsets."""
+    best, least = np.zeros(columns.shape[1]), float(values @ values)
+    for chosen in range(1, 1 << columns.shape[1]):
+        at = [i for i in range(columns.shape[1]) if chosen >> i & 1]
+        found, *_ = np.linalg.lstsq(columns[:, at], values)
+        error = values - columns[:, at] @ found
+        if found.min() >= 0 and error @ error < least:
+            best, least = np.zeros(columns.shape[1]), float(error @ error)
+            best[at] = found
+    return best
 
 
 def watched(model: PlanModel, mu: float) -> dict[str, float]:
@@ -314,7 +344,7 @@ class Question:
             return None
         timed = not limits.limited and limits.planner in ("jaqpot", "exact")
         make = averages.timed_plan if timed else averages.model
-        model, mu = make(tree, in_time=limits.rate is None), averages.resources(limits)
+        model, mu = make(tree, in_time=limits.rate is None), averages.resources(limits, tree)
         values = watched(model, mu)
         reason = state.adaptation.should_analyse(values)
         if not reason:

@@ -76,7 +76,7 @@ class Limits:
         self._probe_us[node] += cpu_us
 
     def kept(self, node: int, cpu_us: float) -> None:
-        """Count what it took to remember a join's tuples: it is a part of what forming them costs.
+        """Count what it took to remember or hand out a join's tuples, as part of forming them.
 
         A node of a stream has none.
         """

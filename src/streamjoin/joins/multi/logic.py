@@ -10,6 +10,7 @@
 
 from collections.abc import Iterator, Sequence
 from time import thread_time_ns
+from typing import Final
 
 import pyarrow as pa
 
@@ -28,6 +29,9 @@ from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
 from streamjoin.shedding.allowances import AllowanceState, PlanLimits
 from streamjoin.shedding.stream_clock import span_seconds
+
+GATHERED: Final = 1 << 14
+"""Results that come out together, if there are as many: each time has its price."""
 
 
 class MultiJoinLogic:
@@ -74,16 +78,22 @@ class MultiJoinLogic:
         self._limits = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
         rows = Rows(join, states)
+        few: list[Tuples] = []
         for results in self._joined(new):
-            yield from self._come_out(rows, results)
+            few.append(results)
+            if sum(map(len, few)) >= GATHERED:
+                yield from self._come_out(rows, few)
+                few = []
+        began = thread_time_ns()
+        yield from self._come_out(rows, few)
+        self._kept(states.tree.root, began)
         for node, tuples in enumerate(new):
             began = thread_time_ns()
             if node < len(join.inputs):
                 states.keep_rows(node, tuples)
             else:
                 states.keep_tuples(node, tuples, rows.record_batch)
-            if self._limits is not None:
-                self._limits.kept(node, (thread_time_ns() - began) / 1000)
+            self._kept(node, began)
         states.expire()
         state.see([arrival.latest for arrival in arrivals], now_us)
         state.sequence += 1
@@ -153,8 +163,15 @@ class MultiJoinLogic:
         if self._limits is not None:
             self._limits.spent(half.node, (thread_time_ns() - began) / 1000)
 
-    def _come_out(self, rows: Rows, results: Tuples) -> Iterator[list[pa.Array]]:
-        results = rows.verified(results)
+    def _kept(self, node: int, since_ns: int) -> None:
+        """Count what was done with the tuples of a node to what forming them takes."""
+        if self._limits is not None:
+            self._limits.kept(node, (thread_time_ns() - since_ns) / 1000)
+
+    def _come_out(self, rows: Rows, few: list[Tuples]) -> Iterator[list[pa.Array]]:
+        if not few:
+            return
+        results = rows.verified(Tuples.joined(few, self.join.n_axes, len(self.join.inputs)))
         self.counts["results"] += len(results)
         if self.join.freshness and len(results):
             fresh = rows.fresh(results, self.state.newest, self.state.released)
