@@ -137,7 +137,10 @@ def _to_seconds(rows: pa.Table) -> pa.Table:
 
 
 def test_the_results_that_are_missed_are_estimated() -> None:
-    """Without bias; what is left is chance, as the keys that came first are a sample of all."""
+    """About right: by chance, as the keys that came first are a sample of all; and rather too low,
+
+    as a node that is allowed less than one probe in a batch stands for nothing.
+    """
     told = []
     for seed in range(6):
         batches = list(poisson(RATES, KEYS, 24, seed=seed))
