@@ -34,6 +34,7 @@ from streamjoin.joins.multi.streams import check_streams, stream_of
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.metrics import JoinMetrics
+from streamjoin.shedding.allowances import Observed, Whole
 
 
 class LocalJoin:
@@ -171,6 +172,7 @@ class LocalMultiJoin:
         self.states = [MultiJoinState.of(step.join) for step in self.plan.steps]
         self.stores = [MemoryStore() for _ in self.plan.steps]
         self.total = Counts()
+        self._measured: list[Observed] = []
 
     def push(self, tables: Mapping[str, pa.Table], now: int | None = None) -> pa.Table:
         """Feed one batch of some of the streams and get its results.
@@ -188,8 +190,11 @@ class LocalMultiJoin:
     def _feed(self, tables: Mapping[str, pa.Table], now: int | None, end: bool) -> pa.Table:
         self.counts, self.late = Counts(), dict[str, pa.Table]()
         found: list[pa.Table] = []
+        measured: list[Observed] = []
         for number, step in enumerate(self.plan.steps):
-            logic = MultiJoinLogic(step.join, self.states[number], self.stores[number])
+            logic = MultiJoinLogic(
+                step.join, self.states[number], self.stores[number], self._whole(step)
+            )
             arrivals = [self._arrival(step, i, tables, found) for i in range(len(step.join.inputs))]
             schema = pa.schema([(column.name, column.type) for column in step.join.output])
             started = thread_time_ns()
@@ -198,13 +203,23 @@ class LocalMultiJoin:
             if self._costs is not None and logic.is_limited:
                 cpu_us = logic.counted_us(self._costs)
             logic.charge(cpu_us)
+            if logic.measured is not None:
+                measured.append(logic.measured)
             found.append(pa.concat_tables(parts) if parts else schema.empty_table())
             self.counts.update(logic.counts)
             for i, source in enumerate(step.sources):
                 if isinstance(source, str):
                     self.late[source] = _late_table(step.join.inputs[i].stream, logic.late[i])
         self.total.update(self.counts)
+        self._measured = measured
         return found[-1]
+
+    def _whole(self, step: arguments.Step) -> Whole | None:
+        """The plan that an operator has a part of, if there are several."""
+        if len(self.plan.steps) == 1:
+            return None
+        observed = Observed.together(self._measured, shards=1) if self._measured else None
+        return Whole(self.plan.tree, step.nodes, observed)
 
     def _arrival(
         self, step: arguments.Step, i: int, tables: Mapping[str, pa.Table], found: list[pa.Table]

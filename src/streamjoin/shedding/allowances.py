@@ -10,7 +10,7 @@ small waves loses nothing.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
@@ -47,6 +47,8 @@ class PlanLimits:
         Age in seconds that a tuple of each stream may have in a result; infinity for any.
     limited
         Whether joins remember a number of tuples: only then their states can go stale.
+    chained
+        Whether the joins are on different keys, hence done by several operators.
     """
 
     planner: str = "jaqpot"
@@ -55,6 +57,7 @@ class PlanLimits:
     cpu_us_per_batch: float | None = None
     freshness: tuple[float, ...] = ()
     limited: bool = False
+    chained: bool = False
 
     def over_shards(self, n_shards: int, n_cores: int) -> "PlanLimits":
         """The part of one shard.
@@ -92,6 +95,14 @@ class Observed:
         CPU time of each node's probes.
     receive_us
         CPU time of everything else.
+
+    Examples
+    --------
+    >>> one = Observed(1.0, *([[4.0, 0.0]] * 7), 10.0)
+    >>> other = Observed(1.0, *([[0.0, 2.0]] * 7), 6.0)
+    >>> both = Observed.together([one, other], shards=2)
+    >>> both.arrived, both.receive_us
+    ([2.0, 1.0], 8.0)
     """
 
     seconds: float
@@ -103,6 +114,53 @@ class Observed:
     sizes: list[float]
     probe_us: list[float]
     receive_us: float
+
+    def on(self, nodes: Sequence[int], n_nodes: int) -> "Observed":
+        """The same of nodes that have other numbers in a larger plan."""
+
+        def placed(values: list[float]) -> list[float]:
+            found = [0.0] * n_nodes
+            for node, value in zip(nodes, values, strict=True):
+                found[node] = value
+            return found
+
+        values: dict[str, Any] = {name: placed(getattr(self, name)) for name in _BY_NODE}
+        return replace(self, **values)
+
+    @classmethod
+    def together(cls, parts: "Sequence[Observed]", shards: int) -> "Observed":
+        """What operators of one plan showed, each with so many shards: of an average shard."""
+        sums = {
+            name: [
+                sum(values) / shards
+                for values in zip(*(getattr(p, name) for p in parts), strict=True)
+            ]
+            for name in _BY_NODE
+        }
+        seconds = max(part.seconds for part in parts)
+        return cls(seconds, **sums, receive_us=sum(part.receive_us for part in parts) / shards)
+
+
+_BY_NODE: Final = ("arrived", "probed", "found", "all_arrived", "all_found", "sizes", "probe_us")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The plan that an operator has a part of.
+
+    Parameters
+    ----------
+    tree
+        All of it.
+    nodes
+        Numbers in it of the operator's nodes.
+    observed
+        What all operators showed in the batch before; None if that is not known.
+    """
+
+    tree: Tree
+    nodes: tuple[int, ...]
+    observed: Observed | None
 
 
 @dataclass
@@ -342,7 +400,8 @@ class Question:
         averages = state.averages()
         if averages is None:
             return None
-        timed = not limits.limited and limits.planner in ("jaqpot", "exact")
+        # operators with different keys do not choose tuples of the same ones
+        timed = not (limits.limited or limits.chained) and limits.planner in ("jaqpot", "exact")
         make = averages.timed_plan if timed else averages.model
         model, mu = make(tree, in_time=limits.rate is None), averages.resources(limits, tree)
         values = watched(model, mu)

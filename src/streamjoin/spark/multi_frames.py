@@ -4,14 +4,15 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, LongType
+from pyspark.sql.types import DataType, DoubleType, LongType
 
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
 from streamjoin.joins.multi.metrics import names as metric_names
@@ -26,11 +27,13 @@ from streamjoin.spark.frames import (
     refuse_budget,
     refuse_collation,
 )
+from streamjoin.spark.hot_keys import find_folder
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.multi_pack import PlanPacker
 from streamjoin.spark.multi_processor import PlanProcessor, PlanShard
 from streamjoin.spark.pack import PACKED_DDL
+from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
 from streamjoin.spark.requirements import n_cores, prepare
 from streamjoin.spark.routing import ByKey
@@ -54,6 +57,7 @@ def multi_join(
     shards: int | None = None,
     budget: Budget | None = None,
     planner: str = "jaqpot",
+    shared: str | None = None,
     name: str = "streamjoin",
 ) -> DataFrame:
     """Join many streams within windows, by a plan of two-way joins: exactly, or within a budget.
@@ -104,6 +108,10 @@ def multi_join(
         Who divides the budget: ``jaqpot``; ``exact`` (a linear programme: the best there is in the
         model); ``grepp`` (as jaqpot, without care for freshness); or one of the heuristics that the
         paper compares with: ``equal-hj``, ``global-hjpr``, ``e-best-hjp``, ``s-best-hjp``.
+    shared
+        Folder that all machines see, through which the operators of joins on different keys tell
+        each other what they measured; needed there with a budget. By default it is beside the
+        checkpoints, if ``spark.sql.streaming.checkpointLocation`` is set.
     name
         Name of the join's counters in the query's ``observedMetrics``; of several operators the
         last has this name, those before ``<name> 1``, ``<name> 2`` and so on.
@@ -137,7 +145,9 @@ def multi_join(
         lateness=lateness, idle_timeout=idle_timeout, budget=budget, planner=planner,
     )  # fmt: skip
     frames = list(streams.values())
-    check_name(name, *frames)
+    n_steps = len(resolved.steps)
+    for called in (name, *(f"{name} {i}" for i in range(1, n_steps))):
+        check_name(called, *frames)
     if budget is not None:
         refuse_budget(budget, frames[0])
     for one in resolved.keys.classes:
@@ -149,9 +159,11 @@ def multi_join(
     n_partitions = prepare(spark, streaming=streaming)
     labels = tuple(shard_labels(n_shards_of(shards, spark, n_partitions)))
     resolved = _over_shards(resolved, len(labels), n_cores(spark))
+    folder = _shared_folder(shared, spark, budget, n_steps)
+    between = None if folder is None else PlanFolder(folder, name, n_steps, len(labels))
     made: list[DataFrame] = []
     for number, step in enumerate(resolved.steps):
-        last = number == len(resolved.steps) - 1
+        last = number == n_steps - 1
         called = name if last else f"{name} {number + 1}"
         frames = [streams[s] if isinstance(s, str) else made[s] for s in step.sources]
         plan_made = MultiPlan(
@@ -165,7 +177,7 @@ def multi_join(
             budget,
             where,
         )
-        made.append(_operator(step, frames, labels, called, late, plan_made, streams, last))
+        made.append(_operator(step, frames, labels, late, between, plan_made))
     result = made[-1]
     return result if where is None else _filtered(result, resolved, where)
 
@@ -174,17 +186,24 @@ def _operator(
     step: Step,
     frames: list[DataFrame],
     labels: tuple[int, ...],
-    name: str,
     late: LateSink | None,
+    shared: PlanFolder | None,
     plan: MultiPlan,
-    streams: Mapping[str, DataFrame],
-    last: bool,
 ) -> DataFrame:
     join_id = uuid.uuid4().hex
     remember(join_id, plan)
-    form = _form(step.join, frames, COUNTERS + join_id, last)
-    shards = {"shards": f"{len(labels)} by key"}
-    shard = PlanShard(step.join, labels, form, {**step.join.describe(), **shards}, join_id, late)
+    form = _form(step.join, frames, COUNTERS + join_id)
+    shard = PlanShard(
+        join=step.join,
+        labels=labels,
+        form=form,
+        agreed={**step.join.describe(), "shards": f"{len(labels)} by key"},
+        join_id=join_id,
+        late=late,
+        shared=shared,
+        step=plan.step,
+        plan=(plan.resolved.tree, step.nodes),
+    )
     routing = ByKey(len(labels))
     packed = [
         frame.mapInArrow(PlanPacker(step.join, number, labels, routing), PACKED_DDL)
@@ -199,18 +218,34 @@ def _operator(
         emitted = groups.transformWithStateInPandas(processor, form.schema, "Append", "None")
     else:
         emitted = groups.applyInArrow(shard.bounded, form.schema)
-    return form.finish(emitted, name)
+    return form.finish(emitted, plan.name)
 
 
-def _form(join: MultiJoin, frames: list[DataFrame], counters: str, last: bool) -> OutputForm:
+def _shared_folder(
+    asked: str | None, spark: SparkSession, budget: Budget | None, n_steps: int
+) -> str | None:
+    """The folder through which operators speak, if they have to."""
+    wanted = budget is not None and n_steps > 1
+    folder = find_folder(asked, spark, wanted, "shared")
+    if wanted and folder is None:
+        msg = (
+            "shared: got no folder for a budget of joins on different keys; allowed: a folder that "
+            "all machines see, or spark.sql.streaming.checkpointLocation set"
+        )
+        raise ConfigError(msg)
+    return folder
+
+
+def _form(join: MultiJoin, frames: list[DataFrame], counters: str) -> OutputForm:
     types: list[DataType] = []
     for one in join.output:
         known = one.position >= 0
-        types.append(frames[one.side].schema.fields[one.position].dataType if known else LongType())
+        plain = DoubleType() if one.position == WEIGHT else LongType()
+        types.append(frames[one.side].schema.fields[one.position].dataType if known else plain)
     columns, marks = join.output, 0
-    if not last:
-        kind = join.output[-1].type  # as when a result ends
-        columns = (*columns, *(OutputColumn(0, -1, mark, kind) for mark in (REACHED, NEWEST)))
+    if join.is_partial:
+        added = (OutputColumn(0, WEIGHT, mark, pa.int64()) for mark in (REACHED, NEWEST))
+        columns = (*columns, *added)
         types += [LongType(), LongType()]
         marks = 2
     metrics = metric_names([one.name for one in join.inputs])

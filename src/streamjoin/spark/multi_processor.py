@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import thread_time_ns
 from typing import Any, cast
 
@@ -18,8 +18,11 @@ from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.window_join import refuse_other
+from streamjoin.planning.tree import Tree
+from streamjoin.shedding.allowances import Observed, Whole
 from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, from_frames, unpack_inputs
 from streamjoin.spark.late import LateSink
+from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.processor import gather, to_frame
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore, local_folder
@@ -44,6 +47,13 @@ class PlanShard:
         Names the local copies of this operator.
     late
         Where late rows go; None for nowhere.
+    shared
+        Where operators of a plan with one budget tell each other what they measured; None if there
+        is no budget, or one operator only.
+    step
+        Which operator this is.
+    plan
+        The whole plan, and this operator's nodes in it.
     """
 
     join: MultiJoin
@@ -52,6 +62,9 @@ class PlanShard:
     agreed: dict[str, str]
     join_id: str
     late: LateSink | None = None
+    shared: PlanFolder | None = None
+    step: int = 0
+    plan: tuple[Tree, tuple[int, ...]] | None = None
 
     def on_batch(
         self, windows: MapState, label: int, packed: list[PackedRow], run: Run
@@ -64,12 +77,14 @@ class PlanShard:
         started = thread_time_ns()
         store = SparkStore(windows, local_folder(f"{self.join_id}-{run.query}", label))
         state = self._read(store.read_directory())
-        logic = MultiJoinLogic(self.join, state, store)
+        logic = MultiJoinLogic(self.join, state, store, self._whole(run))
         arrivals = unpack_inputs(self.join.streams, packed)
         for columns in gather(logic.on_batch(arrivals, clock_of(packed))):
             yield self._table(columns)
         self._write_late(logic, label, run)
         logic.charge((thread_time_ns() - started) / 1000)
+        if self.shared is not None and logic.measured is not None:
+            self.shared.write(run, self.step, self.labels.index(label), asdict(logic.measured))
         directory = {"agreed": self.agreed, **state.to_dict()}
         store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
         store.drop_other_copies(store.copies(state.pieces) | store.copies(state.carried))
@@ -83,6 +98,15 @@ class PlanShard:
         for columns in gather(logic.on_batch(arrivals, end=True)):
             yield from self._table(columns).to_batches()
         yield from self._last(logic, key[0].as_py(), packed).to_batches()
+
+    def _whole(self, run: Run) -> Whole | None:
+        """The plan that this is a part of, and what it showed in the batch before."""
+        if self.shared is None or self.plan is None:
+            return None
+        found = self.shared.read(run)
+        parts = None if found is None else [Observed(**one) for one in found]
+        observed = None if parts is None else Observed.together(parts, len(self.labels))
+        return Whole(*self.plan, observed)
 
     def _table(self, columns: list[pa.Array]) -> pa.Table:
         nothing = [pa.nulls(len(columns[0]), pa.int64())] * self.form.marks

@@ -6,6 +6,7 @@ read all of that and decide, alike, as they know the same. A batch that is run a
 files. Where one is missing, what was decided before goes on.
 """
 
+import contextlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,8 @@ class PlanFolder:
         write_whole(system, path, run.attempt, write)
         for (batch, *whose), old in self._files(run).items():
             if whose == [step, shard] and batch < run.batch - 1:
-                system.delete_file(old)
+                with contextlib.suppress(FileNotFoundError):  # a second run of the task was first
+                    system.delete_file(old)
 
     def _files(self, run: Run) -> dict[tuple[int, ...], str]:
         system, folder = place_of(self.folder, self.name, run)
@@ -86,4 +88,8 @@ class PlanFolder:
             for name, path in named.items()
             if name.startswith(_FIRST) and name.endswith(_LAST)
         }
-        return {tuple(map(int, key.split("-"))): path for key, path in parts.items()}
+        return {
+            tuple(map(int, key.split("-"))): path
+            for key, path in parts.items()
+            if key.replace("-", "").isdecimal() and key.count("-") == 2
+        }

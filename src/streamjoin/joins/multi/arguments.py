@@ -19,6 +19,7 @@ from streamjoin.joins.multi.output import (
     ENDS,
     NEWEST,
     REACHED,
+    WEIGHS,
     StreamColumn,
     final_columns,
     partial_columns,
@@ -127,6 +128,8 @@ def resolve_plan(
         msg = f"planner: got {planner!r} without a budget; allowed: only with one"
         raise ConfigError(msg)
     operators = operators_of(tree, keys)
+    if limits is not None:
+        limits = replace(limits, chained=len(operators) > 1)
     _refuse_in_chains(operators, windows, states)
     idle_us = None if idle_timeout is None else _positive(idle_timeout, "idle_timeout")
     made = _Making(tree, keys, streams, ages, idle_us, limits)
@@ -165,7 +168,8 @@ class _Making:
         if last:
             output = final_columns(list(self._streams), inputs, places, self._keys)
         else:
-            output = partial_columns(self._columns(operator.nodes[-1]), inputs, places)
+            columns, weighed = self._columns(operator.nodes[-1]), self._limits is not None
+            output = partial_columns(columns, inputs, places, weighed=weighed)
         limits = self._limits
         if limits is not None and last:
             limits = replace(limits, freshness=self._seconds())
@@ -204,10 +208,17 @@ class _Making:
             for name, column in columns
         ]
         n = len(fields)
-        fields += [pa.field(name, pa.int64()) for name in (BEGINS, ENDS, REACHED, NEWEST)]
+        fields += [pa.field(name, pa.int64()) for name in (BEGINS, ENDS)]
+        weight = None if self._limits is None else len(fields)
+        if weight is not None:
+            fields.append(pa.field(WEIGHS, pa.float64()))
+        last = len(fields)
+        fields += [pa.field(name, pa.int64()) for name in (REACHED, NEWEST)]
         longest = max(one.window_us for one in streams)
         partial = Stream(pa.schema(fields), tuple(key), n, longest)
-        return Input(self._name(names), partial, end=n + 1, reached=n + 2, newest=n + 3)
+        return Input(
+            self._name(names), partial, end=n + 1, reached=last, newest=last + 1, weight=weight
+        )
 
     def _name(self, names: list[str]) -> str:
         """What partial results of some streams are called: as nothing else is."""

@@ -11,7 +11,7 @@ from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.planning.analysis import Analyst
 from streamjoin.planning.tree import Tree
-from streamjoin.shedding.allowances import AllowanceState, Observed, PlanLimits, Question
+from streamjoin.shedding.allowances import AllowanceState, Observed, PlanLimits, Question, Whole
 
 TURNS: Final = 32
 """So many of the longest window the same keys come first, then others."""
@@ -28,6 +28,13 @@ class Limits:
         The directory, and what is remembered.
     seconds
         Event time that the batch brings.
+    whole
+        The plan that this operator has a part of; None if it is all of it.
+
+    Attributes
+    ----------
+    measured
+        What the batch showed, by the nodes of the whole plan.
     """
 
     def __init__(
@@ -37,6 +44,7 @@ class Limits:
         state: MultiJoinState,
         states: States,
         seconds: float,
+        whole: Whole | None = None,
     ) -> None:
         self._limits, self._state, self._seconds = limits, state, seconds
         self._known = known = state.limits = state.limits or AllowanceState()
@@ -47,10 +55,16 @@ class Limits:
         # what a limited state will hold: so long its tuples stay, also while it fills
         self._sizes = [float(join.limit_of(x) or states.rows(x)) for x in range(tree.root)]
         self._turn_us = turn_us(join, tree)
+        self._whole = whole
+        self._plan = tree if whole is None else whole.tree
+        self._nodes = tuple(range(tree.root)) if whole is None else whole.nodes[: tree.root]
+        if whole is not None and whole.observed is not None:
+            known.observe(whole.observed)
         if known.allowances is None and limits.rate is not None and seconds > 0:
-            known.allow([limits.rate / tree.root] * tree.root)  # nothing is known yet
+            nodes = self._plan.root
+            known.allow([limits.rate / nodes] * nodes)  # nothing is known yet
         self._analyst = Analyst()
-        self._question = Question.of(limits, known, tree)
+        self._question = Question.of(limits, known, self._plan)
         if self._question is not None:
             self._ask(self._question)
 
@@ -59,8 +73,9 @@ class Limits:
         seconds = self._seconds
         if self._limits.cpu_us_per_batch is not None:
             seconds = self._known.pace
-        probing = _first(arrived, self._known.allowed(node, seconds), self._turn_us)
-        self._known.use(node, len(probing), seconds)
+        number = self._nodes[node]
+        probing = _first(arrived, self._known.allowed(number, seconds), self._turn_us)
+        self._known.use(number, len(probing), seconds)
         self._arrived[node] += len(arrived)
         self._all_arrived[node] += arrived.weight
         self._probed[node] += len(probing)
@@ -103,17 +118,23 @@ class Limits:
             self._seconds, self._arrived, self._probed, self._found,
             self._all_arrived, self._all_found, self._sizes, self._probe_us, receive,
         )  # fmt: skip
-        known.observe(batch)
-        first = known.allowances is None or len(known.observed) == 1
-        if self._question is None and first:
-            self._question = Question.of(self._limits, known, self._tree)
-            if self._question is not None:
-                self._ask(self._question)
+        self.measured = batch.on(self._nodes, self._plan.root)
+        if self._whole is None:
+            known.observe(batch)
+            self._ask_at_once()
         if self._question is not None:
             at = (self._state.newest or 0) / 1e6
             counts["analysed"] += 1
             counts["adapted"] += self._question.decide(known, self._analyst.result(), at)
         counts["infeasible"] = int(known.infeasible is not None)
+
+    def _ask_at_once(self) -> None:
+        """Ask after the first batch, though nothing can run beside it any more."""
+        first = self._known.allowances is None or len(self._known.observed) == 1
+        if self._question is None and first:
+            self._question = Question.of(self._limits, self._known, self._plan)
+            if self._question is not None:
+                self._ask(self._question)
 
     def _ask(self, question: Question) -> None:
         self._analyst.start(self._limits.planner, question.model, question.mu, question.freshness)

@@ -27,7 +27,7 @@ from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
-from streamjoin.shedding.allowances import AllowanceState, PlanLimits
+from streamjoin.shedding.allowances import AllowanceState, Observed, PlanLimits, Whole
 from streamjoin.shedding.stream_clock import span_seconds
 
 GATHERED: Final = 1 << 14
@@ -45,10 +45,18 @@ class MultiJoinLogic:
         Directory of what is remembered; changed in place.
     store
         Where the pieces of that directory are.
+    whole
+        The plan that this operator has a part of, where limits are those of the plan.
     """
 
-    def __init__(self, join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
-        self.join, self.state, self._store = join, state, store
+    def __init__(
+        self,
+        join: MultiJoin,
+        state: MultiJoinState,
+        store: WindowStore,
+        whole: Whole | None = None,
+    ) -> None:
+        self.join, self.state, self._store, self._whole = join, state, store, whole
 
     def on_batch(
         self, arrivals: Sequence[Arrival], now_us: int | None = None, end: bool = False
@@ -118,6 +126,11 @@ class MultiJoinLogic:
         if self._limits is not None:
             self._limits.charge(cpu_us, self.counts)
 
+    @property
+    def measured(self) -> Observed | None:
+        """What a limited batch showed, by the nodes of the whole plan."""
+        return None if self._limits is None else self._limits.measured
+
     def _joined(self, new: list[Tuples]) -> Iterator[Tuples]:
         """Do all joins; the root's tuples are handed out, those of others added to `new`."""
         tree = self._states.tree
@@ -178,7 +191,7 @@ class MultiJoinLogic:
             self.counts["stale"] += int(len(fresh) - fresh.sum())
             results = results if fresh.all() else results.take(fresh)
         self.counts["rows_out"] += len(results)
-        if results.weights is not None:
+        if results.weights is not None and not self.join.is_partial:
             self._missed += float(results.weights.sum()) - len(results)
             self.counts["missed"] = round(self._missed)
         if len(results):
@@ -224,7 +237,7 @@ class MultiJoinLogic:
         span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
         slack = max(one.stream.lateness_us for one in self.join.inputs)
         seconds = known.elapsed(newest, span, slack)
-        return Limits(self.join, limits, self.state, self._states, seconds)
+        return Limits(self.join, limits, self.state, self._states, seconds, self._whole)
 
     def _count_state(self) -> None:
         k, pieces = len(self.join.inputs), self.state.pieces

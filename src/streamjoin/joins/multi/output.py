@@ -7,13 +7,14 @@ from typing import Final
 import pyarrow as pa
 
 from streamjoin.errors import ConfigError
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.keys import Keys
 from streamjoin.joins.multi.settings import END, START, Input
 
 BEGINS: Final = "_begins"
 ENDS: Final = "_ends"
 REACHED: Final = "_reached"
+WEIGHS: Final = "_weighs"
 NEWEST: Final = "_newest"
 """Columns that partial results have besides those of their streams."""
 
@@ -49,13 +50,15 @@ def final_columns(
 
 
 def partial_columns(
-    wanted: Sequence[StreamColumn], inputs: Sequence[Input], places: Places
+    wanted: Sequence[StreamColumn], inputs: Sequence[Input], places: Places, *, weighed: bool
 ) -> tuple[OutputColumn, ...]:
-    """Columns of partial results: those of their streams, and when they begin and end."""
+    """Columns of partial results: those of their streams, when they begin and end, and weights."""
     columns = [_column(column, prefixed(*column), inputs, places) for column in wanted]
     _refuse_twice(columns)
     columns.append(OutputColumn(0, START, BEGINS, pa.int64()))
     columns.append(OutputColumn(0, END, ENDS, pa.int64()))
+    if weighed:
+        columns.append(OutputColumn(0, WEIGHT, WEIGHS, pa.float64()))
     return tuple(columns)
 
 

@@ -43,6 +43,8 @@ class Input:
     reached, newest
         Positions of the columns that say how far the join before has come: its watermark, and the
         newest time that it has seen.
+    weight
+        Position of the column that says for how many each stands, where some are left out.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Input:
     end: int | None = None
     reached: int | None = None
     newest: int | None = None
+    weight: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,11 @@ class MultiJoin:
     def streams(self) -> tuple[Stream, ...]:
         """Columns, key, time and window of the inputs."""
         return tuple(one.stream for one in self.inputs)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether what comes out goes to another operator of the same plan."""
+        return any(column.position == START for column in self.output)
 
     def keeps(self, number: int) -> bool:
         """Whether rows of an input come out alone: they never do."""

@@ -157,7 +157,8 @@ def of_rows(join: MultiJoin, number: int, batch: Batch, piece: int) -> Tuples:
         if counted == number:
             ends[axis] = starts[axis] + one.stream.window_rows
     ids = (piece << ROW_BITS) + np.arange(n, dtype=np.int64)
-    return Tuples(batch.keys, starts, ends, ids.reshape(1, -1))
+    weights = None if one.weight is None else np.asarray(batch.rows.column(one.weight))
+    return Tuples(batch.keys, starts, ends, ids.reshape(1, -1), weights)
 
 
 def _later(times: Longs, by: int) -> Longs:
