@@ -7,7 +7,7 @@ on every machine.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import thread_time_ns
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -29,12 +29,17 @@ from streamjoin.joins.multi import arguments
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.metrics import Counts
+from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
-from streamjoin.joins.multi.streams import check_streams, stream_of
+from streamjoin.joins.multi.streams import check_streams, for_some
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.allowances import Observed, Whole
+
+_SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")
+_OF_PLAN: Final = ("results", "stale", "rows_out", "missed", "analysed", "adapted", "infeasible")
+"""Counters that do not add up: over batches; and over operators, of which the last one's count."""
 
 
 class LocalJoin:
@@ -149,7 +154,8 @@ class LocalMultiJoin:
     Attributes
     ----------
     counts, total
-        Counts of the last batch, and of all; of several operators those of all added up.
+        Counts of the last batch, and of all; of several operators added up, but for results and
+        decisions, which are those of the last one. Sizes are those after the last batch.
     late
         Rows of each stream that came too late in the last batch, with ``late_by`` in microseconds.
 
@@ -172,6 +178,13 @@ class LocalMultiJoin:
         self.states = [MultiJoinState.of(step.join) for step in self.plan.steps]
         self.stores = [MemoryStore() for _ in self.plan.steps]
         self.total = Counts()
+        self._sizes = [Counts() for _ in self.plan.steps]
+        self._none_late = {
+            one.name: _none_late(one.stream)
+            for step in self.plan.steps
+            for one in step.join.inputs
+            if one.end is None
+        }
         self._measured: list[Observed] = []
 
     def push(self, tables: Mapping[str, pa.Table], now: int | None = None) -> pa.Table:
@@ -179,59 +192,93 @@ class LocalMultiJoin:
 
         `now` is the clock in microseconds, for an `idle_timeout`.
         """
-        for name in tables:
-            stream_of(name, dict.fromkeys(self.plan.tree.names), "push")
-        return self._feed(tables, now, end=False)
+        return self._feed(for_some(tables, self.plan.tree.names, "push"), now, end=False)
 
     def finish(self) -> pa.Table:
         """End the streams: rows that wait for their place in the total order are joined."""
         return self._feed({}, None, end=True)
 
     def _feed(self, tables: Mapping[str, pa.Table], now: int | None, end: bool) -> pa.Table:
-        self.counts, self.late = Counts(), dict[str, pa.Table]()
-        found: list[pa.Table] = []
+        if any(state.watermark == END for state in self.states):
+            msg = "push: the streams have ended with finish(); allowed: a new LocalMultiJoin"
+            raise ConfigError(msg)
+        self.counts, self.late = Counts(), dict(self._none_late)
+        found: list[pa.Table | None] = []
         measured: list[Observed] = []
         for number, step in enumerate(self.plan.steps):
+            arrivals = [self._arrival(step, i, tables, found) for i in range(len(step.join.inputs))]
+            if not end and all(arrival is None for arrival in arrivals):
+                found.append(None)  # an operator is not called in a batch that brings it nothing
+                continue
             logic = MultiJoinLogic(
                 step.join, self.states[number], self.stores[number], self._whole(step)
             )
-            arrivals = [self._arrival(step, i, tables, found) for i in range(len(step.join.inputs))]
-            schema = pa.schema([(column.name, column.type) for column in step.join.output])
-            started = thread_time_ns()
-            parts = [pa.table(part, schema=schema) for part in logic.on_batch(arrivals, now, end)]
-            cpu_us = (thread_time_ns() - started) / 1000
-            if self._costs is not None and logic.is_limited:
-                cpu_us = logic.counted_us(self._costs)
-            logic.charge(cpu_us)
+            found.append(self._joined(logic, arrivals, now, end))
             if logic.measured is not None:
                 measured.append(logic.measured)
-            found.append(pa.concat_tables(parts) if parts else schema.empty_table())
-            self.counts.update(logic.counts)
-            for i, source in enumerate(step.sources):
-                if isinstance(source, str):
-                    self.late[source] = _late_table(step.join.inputs[i].stream, logic.late[i])
+            self._count(number, logic)
+        for sizes in self._sizes:
+            self.counts.update(sizes)
+        for name in _SIZES:
+            del self.total[name]
         self.total.update(self.counts)
         self._measured = measured
-        return found[-1]
+        return found[-1] or _schema(self.plan.steps[-1].join).empty_table()
+
+    def _joined(
+        self, logic: MultiJoinLogic, arrivals: list[Arrival | None], now: int | None, end: bool
+    ) -> pa.Table:
+        """Results of one operator."""
+        schema = _schema(logic.join)
+        given = [
+            _arrival(None, one.stream) if arrival is None else arrival
+            for one, arrival in zip(logic.join.inputs, arrivals, strict=True)
+        ]
+        started = thread_time_ns()
+        parts = [pa.table(part, schema=schema) for part in logic.on_batch(given, now, end)]
+        cpu_us = (thread_time_ns() - started) / 1000
+        if self._costs is not None and logic.is_limited:
+            cpu_us = logic.counted_us(self._costs)
+        logic.charge(cpu_us)
+        return pa.concat_tables(parts) if parts else schema.empty_table()
+
+    def _count(self, number: int, logic: MultiJoinLogic) -> None:
+        """Count what one operator did, and set its late rows apart."""
+        step, last = self.plan.steps[number], number == len(self.plan.steps) - 1
+        left_out = _SIZES if last else (*_SIZES, *_OF_PLAN)
+        self.counts.update({name: n for name, n in logic.counts.items() if name not in left_out})
+        self._sizes[number] = Counts({name: logic.counts[name] for name in _SIZES})
+        for i, source in enumerate(step.sources):
+            if isinstance(source, str):
+                self.late[source] = _late_table(step.join.inputs[i].stream, logic.late[i])
 
     def _whole(self, step: arguments.Step) -> Whole | None:
         """The plan that an operator has a part of, if there are several."""
         if len(self.plan.steps) == 1:
             return None
-        observed = Observed.together(self._measured, shards=1) if self._measured else None
+        known = len(self._measured) == len(self.plan.steps)
+        observed = Observed.together(self._measured, shards=1) if known else None
         return Whole(self.plan.tree, step.nodes, observed)
 
     def _arrival(
-        self, step: arguments.Step, i: int, tables: Mapping[str, pa.Table], found: list[pa.Table]
-    ) -> Arrival:
+        self,
+        step: arguments.Step,
+        i: int,
+        tables: Mapping[str, pa.Table],
+        found: list[pa.Table | None],
+    ) -> Arrival | None:
+        """What an input of an operator gets; None for nothing."""
         source, stream = step.sources[i], step.join.inputs[i].stream
         if isinstance(source, str):
             table = tables.get(source)
-            return _arrival(
-                None if table is None else _shaped(table, stream.schema, source), stream
-            )
+            shaped = None if table is None else _shaped(table, stream.schema, source)
+            if not shaped:
+                return None
+            return replace(_arrival(shaped, stream), loose=None)  # such rows never come out
         before = self.states[source]
         rows = found[source]
+        if rows is None:
+            return None
         nothing = [pa.nulls(rows.num_rows, pa.int64())] * 2  # how far it has come is told below
         table = pa.table([*rows.columns, *nothing], schema=stream.schema)
         arrival = _arrival(table, stream)
@@ -252,6 +299,14 @@ def _arrival(table: pa.Table | None, stream: Stream) -> Arrival:
         nulls=sum(rows.num_rows for rows in loose),
         order=Order.joined([part.order() for part in parts]) if stream.window_rows else None,
     )
+
+
+def _none_late(stream: Stream) -> pa.Table:
+    return _late_table(stream, LateRows(Batch.gather([], stream).rows, np.empty(0, np.int64)))
+
+
+def _schema(join: MultiJoin) -> pa.Schema:
+    return pa.schema([(column.name, column.type) for column in join.output])
 
 
 def _late_table(stream: Stream, late: LateRows) -> pa.Table:

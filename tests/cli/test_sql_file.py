@@ -63,6 +63,9 @@ def test_a_file_becomes_a_pipeline(tmp_path: Path) -> None:
     assert files.options == {"maxFilesPerTrigger": "1"}
     assert made.settings["lateness"] == "2 SECONDS"
     assert made.settings["hot_keys"] == f"{made.checkpoint}_hot_keys"
+    many = load_sql(EXAMPLES / "called_twice.sql").plan(7.0, tmp_path)
+    assert many.settings["shared"] == f"{many.checkpoint}_shared"
+    assert "hot_keys" not in many.settings
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamjoin import oracle
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.local import LocalMultiJoin
-from streamjoin.planning.tree import Tree
 from streamjoin.windows import Rows
 
 SECOND = 1_000_000

@@ -10,6 +10,7 @@ from streamjoin import oracle
 from streamjoin.budget import Budget
 from streamjoin.core import batch as core_batch
 from streamjoin.joins.multi import halfway, logic
+from streamjoin.joins.multi import rows as multi_rows
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.local import LocalMultiJoin
@@ -98,6 +99,52 @@ def test_results_of_a_hot_key_come_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
     batch = {name: table(np.ones(80), np.arange(80)) for name in "abc"}
     assert join.push(batch).num_rows == 80**3
     assert max(sizes) <= 80 * 80  # the tuples of a and b, which are remembered
+
+
+@pytest.mark.parametrize("largest", [1 << 30, 1_000])
+def test_wide_rows_come_out_few_at_a_time(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
+    """Also where the pieces of a column would be too large together."""
+    monkeypatch.setattr(multi_rows, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(multi_rows, "LARGEST", largest)
+    sizes, columns = [], multi_rows.Rows.columns
+
+    def watched(self: multi_rows.Rows, results: Tuples) -> list[pa.Array]:
+        sizes.append(sum(array.nbytes for array in columns(self, results)))
+        return columns(self, results)
+
+    monkeypatch.setattr(multi_rows.Rows, "columns", watched)
+    wide = SCHEMA.append(pa.field("p", pa.string()))
+    join = LocalMultiJoin(
+        {"a": wide, "b": SCHEMA, "c": SCHEMA}, on="k", time="t", window="3 s", plan="(a b) c"
+    )
+    batches, found = list(poisson(dict.fromkeys("abc", 8), keys=2, batches=5)), Numbers()
+    for batch in batches:
+        payload = [100 * str(n) for n in batch["a"]["n"].to_pylist()]
+        out = join.push({**batch, "a": batch["a"].append_column("p", pa.array(payload))})
+        assert out["a_p"].to_pylist() == [100 * str(n) for n in out["a_n"].to_pylist()]
+        found += numbers(out, "abc")
+    assert found == expected(batches, 3)
+    assert max(sizes) < 20_000
+
+
+def test_what_handing_out_takes_counts_for_those_who_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, columns = [0], multi_rows.Rows.columns
+
+    def slow(self: multi_rows.Rows, results: Tuples) -> list[pa.Array]:
+        clock[0] += 1_000 * len(results)
+        return columns(self, results)
+
+    monkeypatch.setattr(multi_rows.Rows, "columns", slow)
+    monkeypatch.setattr(logic, "thread_time_ns", lambda: clock[0])
+    monkeypatch.setattr(logic, "GATHERED", 1000)
+    join = local("abc", window="3 seconds", plan="(a b) c", budget=Budget(rate=1e9))
+    for batch in poisson(dict.fromkeys("abc", 20), keys=2, batches=3):
+        join.push(batch)
+    state = join.states[0].limits
+    assert state is not None
+    assert state.observed[-1].found[2] > 1000
+    assert state.observed[-1].probe_us[2:] == pytest.approx(state.observed[-1].found[2:])
+    assert state.observed[-1].probe_us[:2] == [0, 0]
 
 
 def test_hashes_that_are_all_equal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,8 +81,12 @@ def test_the_budget_is_kept_when_the_plan_changes() -> None:
     assert all(n <= 8 * 60 * 1.1 for n in probed.values())
 
 
-def test_the_pair_that_seldom_matches_is_joined_first() -> None:
+@pytest.mark.parametrize("sampled", [reordering.SAMPLED, 2])
+def test_the_pair_that_seldom_matches_is_joined_first(
+    monkeypatch: pytest.MonkeyPatch, sampled: int
+) -> None:
     """Keys of b and d are few and hardly the same; all others match often."""
+    monkeypatch.setattr(reordering, "SAMPLED", sampled)
     rng = np.random.default_rng(3)
     join = local("abcd", window="3 seconds")
     for number in range(8):

@@ -99,6 +99,17 @@ def test_a_state_is_the_last_tuples_that_were_formed(plan: str, seed: int, n: in
             assert sum(piece.rows for piece in join.states[0].pieces[node]) <= size
 
 
+def test_tuples_outlive_those_that_they_were_formed_of() -> None:
+    """The new tuple of a and b takes the place of the one that c has just met."""
+    states = {"a b": Rows(1), "a b c": Rows(9)}
+    join = local("abcd", plan="((a b) c) d", window="1 second", states=states)
+    join.push({name: table([1], [0], 10) for name in "ab"})
+    join.push({name: table([1], [1], 20) for name in "abc"})
+    found = restarted(join).push({"d": table([1], [2])})
+    every = {(a, b) for a in (10, 20) for b in (10, 20)}
+    assert set(zip(found["a_n"].to_pylist(), found["b_n"].to_pylist(), strict=True)) == every
+
+
 def _starts(out: Any, tree: Tree) -> Counter[tuple[int, ...]]:
     columns = [out["k"].to_pylist()]
     for child in tree.children(tree.root):

@@ -1,37 +1,17 @@
-"""Monitor, analyse, actuate (JAQ-A25)."""
+"""Analyse and actuate (JAQ-A25)."""
 
 import json
 import math
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streamjoin.errors import ConfigError
 from streamjoin.planning.adaptation import LOG, Adaptation
 from streamjoin.planning.analysis import Analysis, Analyst, analyse
 from streamjoin.planning.cover import uncovered
-from streamjoin.planning.monitor import Monitor
 from streamjoin.planning.plan_model import PlanModel
 from streamjoin.planning.tree import Tree
 from tests.planning.plans import FIGURE_2A, TABLE_4
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.integers(1, 8))
-def test_averages_of_the_last(values: list[float], window: int) -> None:
-    monitor = Monitor(window)
-    for value in values:
-        monitor.observe({"x": value})
-    assert monitor.averages["x"] == pytest.approx(np.mean(values[-window:]))
-
-
-def test_what_was_not_seen_keeps_its_average() -> None:
-    monitor = Monitor(3)
-    monitor.observe({"rate": 5, "sigma": 0.1}, {"sigma": 100})
-    monitor.observe({"rate": 7, "sigma": 0.9}, {"sigma": 0})
-    assert monitor.averages == {"rate": 6, "sigma": pytest.approx(0.1)}
-    assert Monitor().averages == {}
 
 
 def test_analyses_when_something_varies() -> None:
@@ -110,19 +90,14 @@ def test_p_follows_the_errors_of_predictions() -> None:
 
 
 def test_survives_json() -> None:
-    adaptation, monitor = Adaptation(0.1, 0.2), Monitor(2)
-    monitor.observe({"a": 1.5, "s": 0.1}, {"s": 7})
-    adaptation.analysed(monitor.averages)
+    adaptation = Adaptation(0.1, 0.2)
+    adaptation.analysed({"a": 1.5, "s": 0.1})
     adaptation.decide(3, "why", None, analysis())
     adaptation.learn(1, 2)
-    stored = json.loads(json.dumps([adaptation.to_dict(), monitor.to_dict()], allow_nan=False))
-    again, seen = Adaptation.from_dict(stored[0]), Monitor.from_dict(stored[1])
+    again = Adaptation.from_dict(json.loads(json.dumps(adaptation.to_dict(), allow_nan=False)))
     assert again.to_dict() == adaptation.to_dict()
     assert again.decisions == adaptation.decisions
-    assert again.should_analyse(seen.averages) == ""
-    monitor.observe({"a": 3.0, "s": 0.2})
-    seen.observe({"a": 3.0, "s": 0.2})
-    assert seen.to_dict() == monitor.to_dict()
+    assert again.should_analyse({"a": 1.5, "s": 0.1}) == ""
 
 
 def test_the_log_is_bounded() -> None:
@@ -141,7 +116,6 @@ def test_the_analyst_finds_what_the_planner_finds() -> None:
     for planner in ("jaqpot", "exact"):
         analyst.start(planner, TABLE_4, 300, freshness)
         found, expected = analyst.result(), analyse(planner, TABLE_4, 300, freshness)
-        assert not analyst.busy
         assert found.allocation.allowances.tolist() == expected.allocation.allowances.tolist()
         assert found.refresh is not None
         assert found.refresh.rates.tolist() == [0, 0, 0, 40]
@@ -170,5 +144,3 @@ def test_refuses_wrong_thresholds(value: float) -> None:
         Adaptation(epsilon=value)
     with pytest.raises(ConfigError, match="p: got"):
         Adaptation(p=value)
-    with pytest.raises(ConfigError, match="window: got 0"):
-        Monitor(0)

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,8 +18,10 @@ from streamjoin.spark.arrivals import PackedRow, from_batches
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.multi_pack import PlanPacker
 from streamjoin.spark.multi_processor import PlanShard
+from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.routing import ByKey
 from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.store import SparkStore
 from streamjoin.spark.worker import Run
 from tests.spark.test_store import FakeMapState
 
@@ -37,11 +40,21 @@ class PlanCluster:
     """A query over many streams of one schema, fed batch by batch.
 
     A batch may be run several times; the last run counts. Map tasks then meet their rows in another
-    order each time, and some shards get what they sent in one run and some what in another.
+    order each time, and some shards get what they sent in one run and some what in another. With
+    a `folder` operators tell each other there what they measured.
     """
 
-    def __init__(self, schema: pa.Schema, streams: str, shards: int, **settings: Any) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        streams: str,
+        shards: int,
+        folder: Path | None = None,
+        **settings: Any,
+    ) -> None:
         self.plan = resolve_plan(dict.fromkeys(streams, schema), **settings)
+        n_steps = len(self.plan.steps)
+        self.shared = None if folder is None else PlanFolder(str(folder), "join", n_steps, shards)
         self.schema, self.batch = schema, 0
         self.labels = tuple(shard_labels(shards))
         self.shards = [self._shard(number) for number in range(len(self.plan.steps))]
@@ -51,7 +64,8 @@ class PlanCluster:
         self.total: Counter[str] = Counter()
 
     def _shard(self, number: int) -> PlanShard:
-        join = self.plan.steps[number].join
+        step = self.plan.steps[number]
+        join = step.join
         columns, marks = join.output, 0
         if number < len(self.plan.steps) - 1:
             more = (OutputColumn(0, -1, mark, pa.int64()) for mark in (REACHED, NEWEST))
@@ -59,7 +73,10 @@ class PlanCluster:
         metrics = metric_names([one.name for one in join.inputs])
         types = (NullType(),) * len(columns)
         form = OutputForm(columns, types, "counters", metrics, marks)
-        return PlanShard(join, self.labels, form, {}, f"plan-{number}")
+        return PlanShard(
+            join, self.labels, form, {}, f"plan-{number}",
+            shared=self.shared, step=number, plan=(self.plan.tree, step.nodes),
+        )  # fmt: skip
 
     def push(self, tables: Mapping[str, pa.Table], runs: int = 1) -> pa.Table:
         """Results of one batch; its counters are added to `total`."""
@@ -78,7 +95,8 @@ class PlanCluster:
                 parts: list[pa.Table] = []
                 states.append({})
                 for i, label in enumerate(self.labels):
-                    found, states[-1][label] = self._join(number, label, sent[i % len(sent)])
+                    packed = sent[i % len(sent)]
+                    found, states[-1][label] = self._join(number, label, packed, run)
                     parts += found
                 made.append(self._rows(number, parts, counts))
         self.batch += 1
@@ -89,12 +107,30 @@ class PlanCluster:
 
     def _rows(self, number: int, parts: list[pa.Table], counts: Counter[str]) -> pa.Table:
         """What goes on from a step: without counters, and with marks if another step follows."""
-        form = self.shards[number].form
-        table = pa.concat_tables(parts)
+        form, last = self.shards[number].form, number == len(self.shards) - 1
+        table = pa.concat_tables([self._nothing(number), *parts])
         for text in table["counters"].drop_null().to_pylist():
-            counts.update(dict(zip(form.metrics, json.loads(text), strict=True)))
+            told = dict(zip(form.metrics, json.loads(text), strict=True))
+            counts.update(
+                {n: x for n, x in told.items() if last or n not in ("results", "rows_out")}
+            )
         rows = table if form.marks else table.filter(table["counters"].is_null())
         return rows.drop("counters")
+
+    def _nothing(self, number: int) -> pa.Table:
+        """What comes from an operator that was not called."""
+        form = self.shards[number].form
+        return form.table([pa.array([], kind) for kind in form.arrow.types])
+
+    def allowances(self) -> list[list[float] | None]:
+        """What all shards of all operators have decided."""
+        found = []
+        for state in (state for of in self.states for state in of.values()):
+            known = MapState()
+            known.values = state
+            directory = json.loads(SparkStore(known, None).read_directory() or b"{}")
+            found.append(directory["limits"]["allowances"])
+        return found
 
     def _map(self, number: int, inputs: list[pa.Table], run: int) -> Packed:
         packed: Packed = {label: [] for label in self.labels}
@@ -110,7 +146,9 @@ class PlanCluster:
                         packed[label].append(row)
         return packed
 
-    def _join(self, number: int, label: int, packed: Packed) -> tuple[list[pa.Table], Values]:
+    def _join(
+        self, number: int, label: int, packed: Packed, run: int
+    ) -> tuple[list[pa.Table], Values]:
         """Results of one shard, and what it would commit."""
         state = MapState()
         state.values = dict(self.states[number][label])
@@ -119,4 +157,4 @@ class PlanCluster:
             return [], state.values
         Random(self.batch).shuffle(rows)
         shard = self.shards[number]
-        return list(shard.on_batch(state, label, rows, Run("q", self.batch, 0))), state.values
+        return list(shard.on_batch(state, label, rows, Run("q", self.batch, run))), state.values

@@ -165,6 +165,15 @@ def test_budgets_of_tables_are_refused(spark: SparkSession, recorded: Path) -> N
     )
 
 
+def test_freshness_of_tables_is_refused(spark: SparkSession, recorded: Path) -> None:
+    left, right = (spark.read.parquet(str(recorded / name)) for name in "lr")
+    with pytest.raises(ConfigError) as refused:
+        sj.join(left, right, **JOIN, freshness=(None, "1 hour"))
+    assert str(refused.value) == (
+        "freshness: got one for batch DataFrames; allowed: with streams (tables have no now)"
+    )
+
+
 @pytest.mark.parametrize(("said", "sentence"), [
     ({"budget": BOTH, "how": "left"}, "budget: got 100 tuples/s and 120 remembered rows with how"),
     ({"budget": sj.Budget(memory="900 TB")}, "budget: got memory='900 TB'; allowed: at most what "),

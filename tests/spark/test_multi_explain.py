@@ -113,6 +113,9 @@ def test_planners_and_allowances_within_a_budget(ticks: DataFrame) -> None:
     assert by_cpu.numbers is not None
     assert by_cpu.numbers.unit == "us"
     assert any("taken as 2 us of CPU" in line for line in by_cpu.budget)
+    chain = joined(ticks, on=CHAIN, budget=sj.Budget(rate=300), shared="/shared/files")
+    assert "one for all operators" in explained(chain).budget[1]
+    assert explained(chain).budget[1].endswith("/shared/files")
 
 
 def test_states_that_can_go_stale(ticks: DataFrame) -> None:

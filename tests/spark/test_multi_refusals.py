@@ -129,7 +129,6 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
         {"freshness": sj.rows(4), "window": ROWS},
         "freshness: got rows(4) for 'a', shorter than its window; allowed: at least rows(5)",
     ),
-    ({"freshness": {"a": None}}, "freshness: got None; allowed: a duration"),
     # states
     ({"states": {"a b": ROWS}}, "states: got some without a plan; allowed: only with one"),
     ({"states": 5, "plan": PLAN}, "states: got 5; allowed: a mapping such as"),
@@ -177,7 +176,7 @@ def test_partial_results_and_streams_may_have_similar_names() -> None:
     """What joins of a and b found is not taken for the stream a_b."""
     streams = dict.fromkeys(["a", "b", "a_b"], SCHEMA)
     found = resolve_plan(streams, **{**GOOD, "on": ["a.k = b.k", "b.x = a_b.x"]})
-    assert [one.name for one in found.steps[-1].join.inputs] == ["a_b_", "a_b"]
+    assert [one.name for one in found.steps[-1].join.inputs] == ["a+b", "a_b"]
 
 
 @pytest.fixture
@@ -197,6 +196,10 @@ def test_frames(spark: SparkSession, ticks: DataFrame) -> None:
     assert refused_frames({"a": ticks, "b": table}) == (
         "streams: got a batch DataFrame for 'b' with streaming ones; allowed: all of one kind"
     )
+    assert refused_frames({"a": table, "b": table}, freshness={"a": "12 seconds"}) == (
+        "freshness: got one for batch DataFrames; allowed: with streams (tables have no now)"
+    )
+    assert sj.multi_join({"a": table, "b": table}, **GOOD, freshness={"a": None}).columns
     assert refused_frames({"a": ticks, "b": [1]}) == (
         "streams: got list for 'b'; allowed: a DataFrame"
     )
@@ -206,6 +209,22 @@ def test_frames(spark: SparkSession, ticks: DataFrame) -> None:
     assert "column 'i' has type interval year to month" in refused_frames({"a": ticks, "b": months})
 
 
+def test_a_budget_of_joins_on_different_keys_needs_a_folder(
+    spark: SparkSession, ticks: DataFrame
+) -> None:
+    streams = {"a": ticks, "b": ticks, "c": ticks}
+    settings: dict[str, Any] = {"on": ["a.k = b.k", "b.s = c.s"], "budget": sj.Budget(rate=9)}
+    assert spark.conf.get("spark.sql.streaming.checkpointLocation", None) is None
+    assert refused_frames(streams, **settings) == (
+        "shared: got no folder for a budget of joins on different keys; allowed: a folder that all "
+        "machines see, or spark.sql.streaming.checkpointLocation set"
+    )
+    for wrong in (False, 5, ""):
+        found = refused_frames(streams, **settings, shared=wrong)
+        assert found == f"shared: got {wrong!r}; allowed: a folder that all machines see"
+        assert refused_frames(streams, shared=wrong) == found
+
+
 def test_other_arguments_of_the_call(ticks: DataFrame) -> None:
     streams = {"a": ticks, "b": ticks, "c": ticks}
     assert refused_frames(streams, where=5).startswith("where: got 5; allowed: a SQL condition")
@@ -213,6 +232,9 @@ def test_other_arguments_of_the_call(ticks: DataFrame) -> None:
     assert refused_frames(streams, shards=0).startswith("shards: got 0; allowed: a whole number")
     assert refused_frames(streams, name=5).startswith("name: got 5; allowed:")
     assert refused_frames(streams, late_rows=5).startswith("late_rows: got 5; allowed: a folder")
+    renamed = ticks.withColumnRenamed("k", "B")
+    clash = refused_frames({"a": renamed, "b": renamed}, on="B", where="a.s < b.s")
+    assert clash.startswith("where: the result has a column 'b'; allowed: other names")
     joined = sj.multi_join(streams, **GOOD)
     again = {"a": joined.selectExpr("k", "a_t AS t"), "b": ticks}
     assert refused_frames(again).startswith("name: 'streamjoin' is the name of a join before")

@@ -1,6 +1,7 @@
 """Shards of a plan in this process: rows in any order, batches that are run again, many shards."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import streamjoin as sj
 from streamjoin.local import LocalMultiJoin
+from streamjoin.spark.plan_folder import PlanFolder
+from streamjoin.spark.worker import Run
 from tests.spark.plan_cluster import PlanCluster
 
 SECOND = 1_000_000
@@ -79,3 +82,73 @@ def test_a_repeated_batch_within_a_budget_gives_the_same_rows() -> None:
         assert found <= numbers(whole.push(batch))
     assert 0 < once.total["rows_out"] < whole.total["rows_out"]
     assert once.total["missed"] == again.total["missed"] > 0
+
+
+def test_operators_that_nothing_comes_to_are_not_called() -> None:
+    """Their results are then given up on as a silent stream is; here and in Spark alike."""
+    settings: dict[str, Any] = {
+        "on": CHAIN, "time": "t", "window": "7 seconds", "idle_timeout": "1 microsecond",
+    }  # fmt: skip
+    local = LocalMultiJoin(dict.fromkeys("abcd", SCHEMA), **settings)
+    cluster = PlanCluster(SCHEMA, "abcd", shards=2, **settings)
+    for number in range(7):
+        batch = tables(number)
+        if number in (2, 3):
+            batch = {"d": tables(number + 2)["d"]}
+        wanted = numbers(local.push(batch, now=(number + 1) * SECOND))
+        assert numbers(cluster.push(batch)) == wanted, number
+    for name in ("late_d", "late_a+b+c", "idle_late_a+b+c"):
+        assert cluster.total[name] == local.total[name] > 0, name
+
+
+def test_operators_with_one_budget_decide_alike_and_again_the_same(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "on": CHAIN, "time": "t", "window": "7 seconds", "lateness": "10 seconds",
+        "budget": sj.Budget(rate=20),
+    }  # fmt: skip
+    once, again = (
+        PlanCluster(SCHEMA, "abcd", shards=2, folder=tmp_path / name, **settings)
+        for name in ("once", "again")
+    )
+    whole = PlanCluster(SCHEMA, "abcd", shards=2, **{**settings, "budget": None})
+    decided = set()
+    for number in range(7):
+        batch = tables(number)
+        found = numbers(once.push(batch))
+        assert numbers(again.push(batch, runs=1 + number % 3)) == found, number
+        assert found <= numbers(whole.push(batch))
+        first, *others = once.allowances() + again.allowances()
+        assert all(one == first for one in others)
+        decided.add(tuple(first or ()))
+    assert len(decided) > 1
+    assert 0 < once.total["rows_out"] < whole.total["rows_out"]
+    for folder in (tmp_path / "once", tmp_path / "again"):
+        assert len(list(folder.glob("q/join/*"))) == 2 * 2 * 2  # batches, operators, shards
+
+
+def test_a_batch_reads_what_all_shards_of_the_batch_before_measured(tmp_path: Path) -> None:
+    folder = PlanFolder(str(tmp_path), "a join", steps=2, shards=2)
+    places = [(step, shard) for step in range(2) for shard in range(2)]
+    for step, shard in reversed(places):
+        assert folder.read(Run("q", 4, 0)) is None  # one at least is missing
+        folder.write(Run("q", 3, 0), step, shard, {"at": [step, shard]})
+    wanted = [{"at": list(place)} for place in places]
+    assert folder.read(Run("q", 4, 0)) == wanted
+    for other in (Run("q", 3, 0), Run("q", 5, 0), Run("other", 4, 0), Run("q", None, 0)):
+        assert folder.read(other) is None
+    folder.write(Run("q", 3, 1), 0, 0, {"at": "a second attempt"})
+    assert folder.read(Run("q", 4, 0)) == [{"at": "a second attempt"}, *wanted[1:]]
+    files = tmp_path / "q" / "a%20join"
+    for foreign in ("plan-1-x-0.json", "plan-1-0.json", "plan-2-0-0.json.tmp", "notes.txt"):
+        (files / foreign).touch()
+    folder.write(Run("q", 5, 0), 0, 0, {})
+    assert folder.read(Run("q", 4, 0)) is None  # no batch reads those of batch 3 any more
+    assert sorted(file.name for file in files.glob("plan-*-0-0.json")) == ["plan-5-0-0.json"]
+    assert (files / "plan-3-0-1.json").exists()  # which another shard removes
+    assert (files / "plan-2-0-0.json.tmp").exists()
+    folder.write(Run("q", None, 0), 0, 0, {})  # outside of a batch nothing is told
+    assert len(list(files.iterdir())) == 4 + 4
+    damaged = PlanFolder(str(tmp_path), "damaged", steps=1, shards=1)
+    damaged.write(Run("q", 1, 0), 0, 0, {})
+    (tmp_path / "q" / "damaged" / "plan-1-0-0.json").write_text("{")
+    assert damaged.read(Run("q", 2, 0)) is None

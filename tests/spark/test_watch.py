@@ -80,6 +80,27 @@ def test_progress_with_all_counters() -> None:
     assert (found.dropped_left, found.cut_right, found.recall) == (3, 0, 0.75)
 
 
+def test_partial_results_are_no_late_rows() -> None:
+    first = {"late_a": 2, "late_b": 0, "null_a": 4, "idle_late_a": 1, "results": 9, "rows_a": 9}
+    last = {"late_a+b": 7, "idle_late_a+b": 7, "null_a+b": 6, "late_c": 1, "results": 5,
+            "rows_c": 8, "rows_a+b": 9, "probed_a+b": 3, "probed_c": 2, "rows_out": 5}  # fmt: skip
+    found = read_progress(
+        {
+            "batchId": 0,
+            "timestamp": "2026-01-01T00:00:01.500Z",
+            "sources": [{"numInputRows": 2}],
+            "durationMs": {},
+            "sink": {},
+            "observedMetrics": {
+                "streamjoin 1": {"counters": first},
+                "streamjoin": {"counters": last},
+            },
+        }
+    )
+    assert (found.late, found.idle_late, found.null, found.rows_out) == (3, 1, 4, 5)
+    assert (found.counters.rows_left, found.counters.compared_left) == (8, 5)
+
+
 def test_progress_without_counters() -> None:
     progress = read_progress(
         {

@@ -32,12 +32,16 @@ CORES: Final = 2
 EXACT: Final = "exact join"
 PLANNED: Final = PLANNERS
 SHARE: Final = 0.3
-KEYS: Final = 400
-WINDOW_SECONDS: Final = 8
+WINDOW_SECONDS: Final = 16
 BATCH_SECONDS: Final = 5
-RATES: Final = {"a": 0.5, "b": 2.0, "c": 1.0, "d": 1.5}
-"""Rows per second of the streams, for each of the plan's rate."""
-STATES: Final = {"a b": 4000, "a b c": 4000}
+TREE: Final = "(a b) (c d)"
+RATES: Final = {"a": 0.5, "b": 2.0, "c": 0.4, "d": 0.4}
+KEYS: Final = 0.6
+STATES: Final = {"a b": 6.0, "c d": 6.0}
+"""Rows per second of the streams, keys, and tuples of states, for each of the plan's rate.
+
+Paths of a and b yield most; without care for freshness little is left for the state of c and d.
+"""
 FRESHNESS_SECONDS: Final = 1.5 * WINDOW_SECONDS
 _START_US: Final = 1_700_000_000_000_000
 
@@ -88,7 +92,7 @@ def _record(plan: Plan, folder: Path) -> None:
             rows = pa.table(
                 {
                     "ts": pa.array(times + _START_US, pa.timestamp("us", tz="UTC")),
-                    "k": pa.array(rng.integers(0, KEYS, n)),
+                    "k": pa.array(rng.integers(0, round(KEYS * plan.rate), n)),
                     "v": pa.array(rng.random(n)),
                 }
             )
@@ -108,8 +112,8 @@ def _run(
         limited = {"budget": Budget(cpu=timedelta(microseconds=allowed_us)), "planner": name}
     joined = multi_join(
         streams, on="k", time="ts", window=timedelta(seconds=WINDOW_SECONDS),
-        plan="((a b) c) d", freshness=timedelta(seconds=FRESHNESS_SECONDS),
-        states={label: Rows(n) for label, n in STATES.items()}, **limited,
+        plan=TREE, freshness=timedelta(seconds=FRESHNESS_SECONDS),
+        states={label: Rows(round(n * plan.rate)) for label, n in STATES.items()}, **limited,
     )  # fmt: skip
     query = (
         joined.writeStream.format("noop")

@@ -110,10 +110,9 @@ def _execute(task: Task, work: Path) -> Timing:
     )
 
 
-def _remembered(counters: Any) -> int:
+def _remembered(counters: dict[str, Any]) -> int:
     """Rows of streams, and tuples of joins where there are several."""
-    counted = counters.asDict()
-    return int(counted["state_rows"] + counted.get("intermediate_rows", 0))
+    return int(counters["state_rows"] + counters.get("intermediate_rows", 0))
 
 
 def _main() -> None:

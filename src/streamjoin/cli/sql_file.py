@@ -77,8 +77,8 @@ class SqlFile:
             "time": {stream.name: stream.time for stream in created if stream.time},
             "lateness": _latest(created),
         }
-        if len(self.script.query.streams.sources) == 2:
-            settings["hot_keys"] = f"{where['checkpoint']}_hot_keys"
+        folder = "hot_keys" if len(self.script.query.streams.sources) == 2 else "shared"
+        settings[folder] = f"{where['checkpoint']}_{folder}"
         return SqlPipeline(
             streams={n: spark_source(self.file, source, now) for n, source in self.sources.items()},
             query=self.script.query,

@@ -119,8 +119,8 @@ def resolve(
     toward = _direction(direction, kind)
     times = _times(time, schemas)
     windows = _windows(window, kind, toward)
-    late_us = _not_negative(lateness, "lateness")
-    idle_us = None if idle_timeout is None else _positive(idle_timeout, "idle_timeout")
+    late_us = not_negative(lateness, "lateness")
+    idle_us = None if idle_timeout is None else positive(idle_timeout, "idle_timeout")
     all_keys = list(dict.fromkeys([*keys, *(found.equalities if found else ())]))
     left, right = (
         Stream(
@@ -176,7 +176,7 @@ def _freshness(
 def _age(value: Duration | None, window: Size, side: Side) -> int | None:
     if value is None:
         return None
-    age, (window_us, rows) = _not_negative(value, "freshness"), window
+    age, (window_us, rows) = not_negative(value, "freshness"), window
     if rows is not None:
         msg = (
             f"freshness: got {value!r} with rows({rows}) as the {SIDE_NAMES[side]} window; "
@@ -341,10 +341,11 @@ def _window(value: Window, how: How) -> Size:
             msg = f"window: got rows({value.n}) with how='asof'; allowed: a duration"
             raise ConfigError(msg)
         return 0, value.n
-    return (0 if value is None else _not_negative(value, "window")), None
+    return (0 if value is None else not_negative(value, "window")), None
 
 
-def _not_negative(value: Duration, argument: str) -> int:
+def not_negative(value: Duration, argument: str) -> int:
+    """Microseconds of an argument that may be zero."""
     length = parse_duration(value, argument)
     if length < 0:
         msg = f"{argument}: got {value!r}; allowed: zero or a positive duration"
@@ -352,7 +353,8 @@ def _not_negative(value: Duration, argument: str) -> int:
     return length
 
 
-def _positive(value: Duration, argument: str) -> int:
+def positive(value: Duration, argument: str) -> int:
+    """Microseconds of an argument that may not."""
     length = parse_duration(value, argument)
     if length <= 0:
         msg = f"{argument}: got {value!r}; allowed: a positive duration"

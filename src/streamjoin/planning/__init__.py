@@ -8,6 +8,6 @@ micro-batch is matched), and `selective` (which parts of the windows to probe, G
 Many streams (Mukherji 2011): read `tree` (plans), `plan_model` (their numbers, what they yield),
 `path_productivity`, `allocation` (what a planner decides), `knapsack` and `heuristics`; then
 `cover` and `refresh` (what keeps results fresh), `jaqpot`, `exact` (the linear programme),
-`timed_plan` (states that follow what is formed) and `planners` (all by name); at last `monitor`,
-`adaptation` and `analysis` (when to think again), and `join_order` (which streams come first).
+`timed_plan` (states that follow what is formed) and `planners` (all by name); at last `adaptation`
+and `analysis` (when to think again), and `join_order` (which streams come first).
 """

@@ -17,7 +17,7 @@ from streamjoin.planning.analysis import Analysis
 from streamjoin.planning.cover import TOLERANCE, uncovered
 from streamjoin.planning.plan_model import Numbers
 
-LOG: Final = 100
+LOG: Final = 10
 """Decisions that are kept."""
 
 STEP: Final = 1.25

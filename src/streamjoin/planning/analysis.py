@@ -68,11 +68,6 @@ class Analyst:
     def __init__(self) -> None:
         self._pending: Future[Analysis] | None = None
 
-    @property
-    def busy(self) -> bool:
-        """Whether an analysis is under way."""
-        return self._pending is not None and not self._pending.done()
-
     def start(
         self, planner: str, model: PlanModel, mu: float, freshness: Sequence[float] | None = None
     ) -> None:

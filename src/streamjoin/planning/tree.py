@@ -53,7 +53,8 @@ class Tree:
     def parse(cls, text: str, names: Sequence[str] | None = None) -> "Tree":
         """Read a plan, or say what is wrong with it.
 
-        `names` are the streams that there are, in the order in which they are to be numbered.
+        `names` are the streams that there are, in the order in which they are to be numbered; upper
+        and lower case are then one.
 
         Examples
         --------
@@ -65,8 +66,12 @@ class Tree:
         streamjoin.errors.ConfigError: plan: '(a x) b' names 'x'; allowed: each of a, b, c once
         """
         words = _TOKENS.findall(text) if isinstance(text, str) else []
+        if "".join(words) != re.sub(r"\s", "", str(text)):
+            raise _wrong(text, "is no tree")
+        known = {name.lower(): name for name in names or ()}
+        words = [known.get(word.lower(), word) for word in words]
         leaves = [word for word in words if word not in "()"]
-        if not leaves or "".join(words) != re.sub(r"\s", "", text):
+        if not leaves:
             raise _wrong(text, "is no tree")
         _check_names(text, leaves, names)
         joins: list[Children] = []

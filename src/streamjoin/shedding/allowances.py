@@ -252,6 +252,14 @@ class AllowanceState(StreamClock):
             left = self.allowed(node, seconds) - probes
             self.credit[node] = min(left, max(1.0, self.allowances[node] * self.pace))
 
+    def finds(self, tree: Tree, *, limited: bool) -> Floats:
+        """Tuples that a probe of each node forms, if all tuples probe; 0 while nothing is known."""
+        averages = self.averages()
+        if averages is None:
+            return np.zeros(tree.root)
+        make = averages.model if limited else averages.timed_plan
+        return make(tree, in_time=False).productivities
+
     def averages(self) -> "Averages | None":
         """What the last batches showed on average; None before time has moved."""
         seconds = sum(one.seconds for one in self.observed)
@@ -279,6 +287,10 @@ class Averages:
             np.array([getattr(one, name) for one in observed], np.float64).sum(axis=0)
             for name in ("all_arrived", "all_found")
         )
+        # in a batch in which none has probed, those that came stand for nothing that was found
+        self._all_probed: Floats = np.sum(
+            [np.where(np.array(one.probed) > 0, one.all_arrived, 0.0) for one in observed], axis=0
+        )
         self._sizes: Floats = sizes / self._n
         self._receive_us = sum(one.receive_us for one in observed)
 
@@ -294,7 +306,7 @@ class Averages:
             self._all_arrived, self._arrived, out=np.ones(tree.root), where=self._arrived > 0
         )
         sizes = self._sizes * more
-        sigmas = self._sigmas(tree, self._all_found, self._all_arrived, sizes)
+        sigmas = self._sigmas(tree, self._all_found, self._all_probed, sizes)
         costs = self._costs(tree) if in_time else 1.0
         model = PlanModel.of(tree, self._rates(tree), sizes, sigmas, costs)
         return TimedPlan(tree, model.rates, model.sizes, model.sigmas, model.costs)
@@ -338,6 +350,10 @@ class Averages:
         passed = (values["arrived"] + values["sizes"])[:, siblings]
         columns = np.stack([x.ravel() for x in (passed, values["probed"], values["found"])], axis=1)
         return _not_negative(columns, values["probe_us"].ravel())
+
+    def results(self, tree: Tree) -> float:
+        """Results per second."""
+        return float(self._found[list(tree.children(tree.root))].sum()) / self._seconds
 
     def resources(self, limits: PlanLimits, tree: Tree) -> float:
         """What may be spent on probes per second, in the model's unit."""
@@ -409,6 +425,9 @@ class Question:
         if not reason:
             return None
         state.adaptation.analysed(values)
+        last = next(iter(reversed(state.adaptation.decisions)), None)
+        if last is not None and last.actuated and len(state.observed) == MEMORY:
+            state.adaptation.learn(predicted=last.after, observed=averages.results(tree))
         stale = limits.limited and any(math.isfinite(age) for age in limits.freshness)
         return cls(model, mu, limits.freshness if stale else None, reason)
 

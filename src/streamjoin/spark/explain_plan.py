@@ -187,8 +187,17 @@ def _budget(plan: MultiPlan) -> tuple[str, ...]:
             "while the join runs both are measured"
         ]
     )
+    told = (
+        []
+        if plan.shared is None
+        else [
+            "it is one for all operators, which tell each other what they measured through files "
+            f"in {plan.shared}"
+        ]
+    )
     return (
         f"{much}, divided by {limits.planner}",
+        *told,
         "every row is remembered; the half-way joins that yield most for the whole plan probe "
         "(probed_*, skipped_*), and how many results are missing is estimated (missed)",
         *cost,

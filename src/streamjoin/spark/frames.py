@@ -35,7 +35,7 @@ from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
-from streamjoin.spark.processor import ShardJoin, WindowJoinProcessor
+from streamjoin.spark.processor import ShardJoin, ShardProcessor
 from streamjoin.spark.requirements import is_local, n_cores, prepare
 from streamjoin.spark.routing import ByKey, Routing, copies, grid_for
 from streamjoin.spark.rows import OutputForm
@@ -127,8 +127,9 @@ def join(
     freshness
         How old a row may be in a result, by the newest time that either stream has shown: ``"12
         minutes"``, at least the window; or a pair (left, right) with None for any age. Results
-        that are not fresh, as after a backlog, are withheld and counted as ``stale``. Inner joins
-        over windows of time only.
+        that are not fresh, as after a backlog, are withheld and counted as ``stale``. The newest
+        time is that of the whole batch, so the longer a batch is, the more is withheld. Streams
+        only, and inner joins over windows of time only.
     budget
         What the join may use, such as ``sj.Budget(cpu=0.25, memory="64 MB")``; None for an exact
         join. With a budget the result is a part of the exact one; what was left out is counted
@@ -202,6 +203,8 @@ def join(
     settings = resolved.join
     if budget is not None:
         refuse_budget(budget, left)
+    if any(age is not None for age in settings.freshness_us):
+        refuse_freshness(left)
     _refuse_collations(settings, left, right)
     check_name(name, left, right)
     late = (
@@ -265,7 +268,7 @@ def _emitted(left: DataFrame, right: DataFrame, shard: ShardJoin) -> DataFrame:
     groups = packed[0].unionAll(packed[1]).groupBy("shard")
     if not left.isStreaming:
         return groups.applyInArrow(shard.bounded, shard.form.schema)
-    processor = WindowJoinProcessor(shard)
+    processor = ShardProcessor(shard)
     return groups.transformWithStateInPandas(processor, shard.form.schema, "Append", "None")
 
 
@@ -309,6 +312,13 @@ def refuse_budget(budget: Budget, frame: DataFrame) -> None:
         raise ConfigError(msg)
     if is_local(frame.sparkSession):
         refuse_too_much(budget)
+
+
+def refuse_freshness(frame: DataFrame) -> None:
+    """Refuse freshness where nearly nothing would be fresh: at the end of all rows."""
+    if not frame.isStreaming:
+        msg = "freshness: got one for batch DataFrames; allowed: with streams (tables have no now)"
+        raise ConfigError(msg)
 
 
 def _rates(rates: object) -> tuple[float, float]:

@@ -44,9 +44,7 @@ def can_spread(join: WindowJoin) -> bool:
     return exact and join.how == "inner" and bool(join.left.key) and not join.is_ordered
 
 
-def find_folder(
-    asked: object, spark: SparkSession, wanted: bool, argument: str = "hot_keys"
-) -> str | None:
+def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:
     """The user's folder for decisions, or the one beside the session's checkpoints, or None.
 
     What the user asked for is checked in any case; there is a folder only if one is `wanted`.
@@ -55,7 +53,7 @@ def find_folder(
         return None
     if asked is None:
         return _default_folder(spark)
-    folder = reachable(asked, argument, "a folder that all machines see, or False")
+    folder = reachable(asked, "hot_keys", "a folder that all machines see, or False")
     return folder if wanted else None
 
 

@@ -19,6 +19,7 @@ from streamjoin.joins.multi.metrics import names as metric_names
 from streamjoin.joins.multi.output import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.streams import check_streams
+from streamjoin.spark.folders import reachable
 from streamjoin.spark.frames import (
     arrow_schema,
     check_name,
@@ -26,15 +27,17 @@ from streamjoin.spark.frames import (
     named,
     refuse_budget,
     refuse_collation,
+    refuse_freshness,
 )
 from streamjoin.spark.hot_keys import find_folder
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.multi_pack import PlanPacker
-from streamjoin.spark.multi_processor import PlanProcessor, PlanShard
+from streamjoin.spark.multi_processor import PlanShard
 from streamjoin.spark.pack import PACKED_DDL
 from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
+from streamjoin.spark.processor import ShardProcessor
 from streamjoin.spark.requirements import n_cores, prepare
 from streamjoin.spark.routing import ByKey
 from streamjoin.spark.rows import OutputForm
@@ -91,8 +94,10 @@ def multi_join(
         which their equalities connect the streams.
     freshness
         How old a tuple may be in a result, by the newest time of any stream: ``"12 minutes"``, or
-        one for some of the streams; ``sj.rows(n)`` where the window counts. Not shorter than the
-        window. Results that are not fresh are withheld and counted as ``stale``.
+        one for some of the streams; ``sj.rows(n)`` where the window counts; None for any age. Not
+        shorter than the window. Results that are not fresh are withheld and counted as ``stale``.
+        The newest time is that of the whole batch, so the longer a batch is, the more is withheld.
+        Streams only.
     states
         How many results of each join below the root are remembered, ``{"a b": sj.rows(2000)}``: the
         last ones, however old their tuples are, in place of those whose tuples are all in their
@@ -150,6 +155,8 @@ def multi_join(
         check_name(called, *frames)
     if budget is not None:
         refuse_budget(budget, frames[0])
+    if resolved.steps[-1].join.freshness:
+        refuse_freshness(frames[0])
     for one in resolved.keys.classes:
         for stream, key in one.columns.items():
             refuse_collation(streams[stream], key)
@@ -176,6 +183,7 @@ def multi_join(
             late.folder if late else None,
             budget,
             where,
+            folder,
         )
         made.append(_operator(step, frames, labels, late, between, plan_made))
     result = made[-1]
@@ -214,7 +222,7 @@ def _operator(
         rows = rows.unionAll(more)
     groups = rows.groupBy("shard")
     if frames[0].isStreaming:
-        processor = PlanProcessor(shard)
+        processor = ShardProcessor(shard)
         emitted = groups.transformWithStateInPandas(processor, form.schema, "Append", "None")
     else:
         emitted = groups.applyInArrow(shard.bounded, form.schema)
@@ -225,9 +233,11 @@ def _shared_folder(
     asked: str | None, spark: SparkSession, budget: Budget | None, n_steps: int
 ) -> str | None:
     """The folder through which operators speak, if they have to."""
-    wanted = budget is not None and n_steps > 1
-    folder = find_folder(asked, spark, wanted, "shared")
-    if wanted and folder is None:
+    given = None if asked is None else reachable(asked, "shared", "a folder that all machines see")
+    if budget is None or n_steps == 1:
+        return None
+    folder = given or find_folder(None, spark, wanted=True)
+    if folder is None:
         msg = (
             "shared: got no folder for a budget of joins on different keys; allowed: a folder that "
             "all machines see, or spark.sql.streaming.checkpointLocation set"
@@ -282,7 +292,7 @@ def _filtered(result: DataFrame, resolved: ResolvedPlan, where: str) -> DataFram
             for original in _columns_of(resolved, stream)
         ]
         structs.append(F.struct(*fields).alias(stream))
-    clash = set(resolved.tree.names) & set(result.columns)
+    clash = {n.lower() for n in resolved.tree.names} & {n.lower() for n in result.columns}
     if clash:
         msg = f"where: the result has a column {min(clash)!r}; allowed: other names (rename it)"
         raise ConfigError(msg)

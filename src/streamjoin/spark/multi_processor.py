@@ -4,29 +4,24 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from time import thread_time_ns
-from typing import Any, cast
+from typing import Any
 
-import pandas as pd
 import pyarrow as pa
-from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamjoin.errors import StateError
 from streamjoin.joins.base import MemoryStore
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
-from streamjoin.joins.window_join import refuse_other
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.allowances import Observed, Whole
-from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, from_frames, unpack_inputs
+from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, unpack_inputs
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.plan_folder import PlanFolder
-from streamjoin.spark.processor import gather, to_frame
+from streamjoin.spark.processor import gather, read_agreed
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore, local_folder
-from streamjoin.spark.worker import Run, running, settle
+from streamjoin.spark.store import MapState, SparkStore, local_folder
+from streamjoin.spark.worker import Run
 
 
 @dataclass(frozen=True)
@@ -121,14 +116,7 @@ class PlanShard:
     def _read(self, directory: bytes | None) -> MultiJoinState:
         if directory is None:
             return MultiJoinState.of(self.join)
-        try:
-            values = json.loads(directory)
-            agreed = values.pop("agreed")
-        except (ValueError, KeyError, TypeError):
-            msg = "the checkpoint holds no readable directory of this join; use a new one"
-            raise StateError(msg) from None
-        refuse_other(agreed, self.agreed)
-        return MultiJoinState.from_dict(values)
+        return MultiJoinState.from_dict(read_agreed(directory, self.agreed))
 
     def _counters(self, counts: Counts, label: int, packed: list[PackedRow]) -> str:
         first = label == self.labels[0]
@@ -145,26 +133,3 @@ class PlanShard:
             for one, late in zip(self.join.inputs, logic.late, strict=True):
                 if one.end is None:
                     self.late.write(one.name, late, one.stream, run, shard, number)
-
-
-class PlanProcessor(StatefulProcessor):
-    """Runs a `PlanShard` on the state of each shard."""
-
-    def __init__(self, shard: PlanShard) -> None:
-        self._shard = shard
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the one state variable; called by Spark."""
-        self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        """Join one shard's part of a micro-batch; called by Spark."""
-        packed = from_frames(cast(Iterator[pd.DataFrame], rows))
-        for table in self._shard.on_batch(self._windows, int(key[0]), packed, running()):
-            yield to_frame(table)
-        settle()
-
-    def close(self) -> None:
-        """Nothing to release; called by Spark."""

@@ -73,6 +73,8 @@ class MultiPlan:
         As of a `JoinPlan`.
     where
         What Spark checks of the results.
+    shared
+        Folder through which operators tell each other what they measured; None if they do not.
     """
 
     name: str
@@ -84,6 +86,7 @@ class MultiPlan:
     late_rows: str | None
     budget: Budget | None = None
     where: str | None = None
+    shared: str | None = None
 
 
 _MOST: Final = 1024

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import thread_time_ns, time_ns
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -108,13 +108,8 @@ class ShardJoin:
     def _read(self, directory: bytes | None) -> tuple[WindowJoinState, SpreadState]:
         if directory is None:
             return WindowJoinState(), SpreadState()
-        try:
-            values = json.loads(directory)
-            agreed, spread = values.pop("agreed"), values.pop("spread", None)
-        except (ValueError, KeyError, TypeError):
-            msg = "the checkpoint holds no readable directory of this join; use a new one"
-            raise StateError(msg) from None
-        refuse_other(agreed, self.agreed)
+        values = read_agreed(directory, self.agreed)
+        spread = values.pop("spread", None)
         known = SpreadState() if spread is None else SpreadState.from_dict(spread)
         return WindowJoinState.from_dict(values), known
 
@@ -188,10 +183,19 @@ class ShardJoin:
         yield from self.form.counters_table(counters).to_batches()
 
 
-class WindowJoinProcessor(StatefulProcessor):
-    """Runs a `ShardJoin` on the state of each shard."""
+class Shard(Protocol):
+    """What a shard does with its part of a micro-batch: `ShardJoin`, and that of a plan."""
 
-    def __init__(self, shard: ShardJoin) -> None:
+    def on_batch(
+        self, windows: MapState, label: int, packed: list[PackedRow], run: Run
+    ) -> Iterator[pa.Table]:
+        """Join it: result rows, and at last the counters."""
+
+
+class ShardProcessor(StatefulProcessor):
+    """Runs a `Shard` on the state of each shard."""
+
+    def __init__(self, shard: Shard) -> None:
         self._shard = shard
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -210,6 +214,18 @@ class WindowJoinProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to release; called by Spark."""
+
+
+def read_agreed(directory: bytes, agreed: dict[str, str]) -> dict[str, Any]:
+    """What a directory says, if it is one of the same join."""
+    try:
+        values: dict[str, Any] = json.loads(directory)
+        before = values.pop("agreed")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        msg = "the checkpoint holds no readable directory of this join; use a new one"
+        raise StateError(msg) from None
+    refuse_other(before, agreed)
+    return values
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from streamjoin.joins.multi.settings import TOGETHER
 from streamjoin.metrics import METRIC_NAMES, JoinMetrics
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class BatchProgress:
     alone
         Result rows without a partner.
     late, null
-        Rows that came too late, and rows with a null key or time: neither is joined.
+        Rows that came too late, and rows with a null key or time: neither is joined. What one
+        operator of a plan hands to the next are no rows of the streams, and not counted here.
     idle_late
         Those of the late rows that only an idle time-out made late.
     state_rows, state_bytes
@@ -88,9 +90,9 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
         rows_in=sum(source["numInputRows"] for source in document["sources"]),
         rows_out=rows_out,
         alone=_total(counters, "alone"),
-        late=sum(_total(one, "late") for one in found.values()),
-        null=sum(_total(one, "null") for one in found.values()),
-        idle_late=sum(_total(one, "idle_late") for one in found.values()),
+        late=sum(_rows(one, "late") for one in found.values()),
+        null=sum(_rows(one, "null") for one in found.values()),
+        idle_late=sum(_rows(one, "idle_late") for one in found.values()),
         state_rows=_sum([one.get("state_rows") for one in found.values()]),
         state_bytes=_sum([one.get("state_bytes") for one in found.values()]),
         counters=_metrics(counters),
@@ -201,7 +203,7 @@ def _of_plan(counters: dict[str, int | None]) -> JoinMetrics:
     same = {name: counters.get(name) or 0 for name in METRIC_NAMES if name in counters}
     return JoinMetrics(**same | {
         "pairs": counters["results"] or 0,
-        "rows_left": _total(counters, "rows") - (counters.get("rows_out") or 0),
+        "rows_left": _rows(counters, "rows") - (counters.get("rows_out") or 0),
         "compared_left": _total(counters, "probed"),
         "skipped_left": _total(counters, "skipped"),
     })  # fmt: skip
@@ -217,6 +219,17 @@ def _by_name(values: dict[str, Any]) -> dict[str, Any]:
         return values
     names = [field["name"] for field in values["schema"]["fields"]]
     return dict(zip(names, values["values"], strict=True))
+
+
+def _rows(counters: dict[str, int | None], cause: str) -> int:
+    """The sum over all inputs that are streams.
+
+    Examples
+    --------
+    >>> _rows({"late_a+b": 5, "late_c": 2, "late_d": 1}, "late")
+    3
+    """
+    return _total({name: n for name, n in counters.items() if TOGETHER not in name}, cause)
 
 
 def _total(counters: dict[str, int | None], cause: str) -> int:

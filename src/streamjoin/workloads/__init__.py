@@ -2,7 +2,7 @@
 
 Reading order: `stream` (what a generated stream is and how a range of its rows is made), `keys`
 (how join keys are drawn), `payloads` and `set_payloads` (the columns of each workload);
-`rotating_sets` has the recorded streams of a paper's experiments.
+`rotating_sets`, `plan_streams` and `sensors` have the recorded streams of papers' experiments.
 """
 
 from streamjoin.workloads.base import Workload

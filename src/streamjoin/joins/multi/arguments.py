@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from streamjoin.budget import Budget
 from streamjoin.core.stream import Stream
-from streamjoin.durations import Duration, format_duration, parse_duration
+from streamjoin.durations import Duration, format_duration
 from streamjoin.errors import ConfigError, DataError
+from streamjoin.joins.arguments import not_negative, positive
 from streamjoin.joins.columns import kind_name, nullable
 from streamjoin.joins.multi.keys import Keys, OnMany, Schemas, parse_on
 from streamjoin.joins.multi.operators import Operator, default_plan, operators_of
@@ -25,7 +26,7 @@ from streamjoin.joins.multi.output import (
     partial_columns,
     prefixed,
 )
-from streamjoin.joins.multi.settings import Freshness, Input, MultiJoin
+from streamjoin.joins.multi.settings import TOGETHER, Freshness, Input, MultiJoin
 from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
 from streamjoin.planning.planners import PLANNERS
 from streamjoin.planning.tree import Tree
@@ -115,7 +116,7 @@ def resolve_plan(
     names = list(schemas)
     keys = parse_on(on, schemas)
     tree = _tree(plan, names, keys)
-    late_us = _length(lateness, "lateness")
+    late_us = not_negative(lateness, "lateness")
     windows = _windows(window, names)
     streams = {
         name: Stream(schemas[name], (), _time(schemas, time, name), us, late_us, rows)
@@ -131,7 +132,7 @@ def resolve_plan(
     if limits is not None:
         limits = replace(limits, chained=len(operators) > 1)
     _refuse_in_chains(operators, windows, states)
-    idle_us = None if idle_timeout is None else _positive(idle_timeout, "idle_timeout")
+    idle_us = None if idle_timeout is None else positive(idle_timeout, "idle_timeout")
     made = _Making(tree, keys, streams, ages, idle_us, limits)
     steps = [made.step(number, operators) for number in range(len(operators))]
     steps[-1] = replace(steps[-1], join=_with_states(steps[-1].join, states, plan))
@@ -155,7 +156,6 @@ class _Making:
         self._tree, self._keys, self._streams, self._ages = tree, keys, streams, ages
         self._idle_us, self._limits = idle_us, limits
         self._done: dict[int, int] = {}  # joins that operators before do, by node
-        self._taken = {name.lower() for name in streams}
 
     def step(self, number: int, operators: list[Operator]) -> Step:
         operator, last = operators[number], number == len(operators) - 1
@@ -217,16 +217,13 @@ class _Making:
         longest = max(one.window_us for one in streams)
         partial = Stream(pa.schema(fields), tuple(key), n, longest)
         return Input(
-            self._name(names), partial, end=n + 1, reached=last, newest=last + 1, weight=weight
+            TOGETHER.join(names),
+            partial,
+            end=n + 1,
+            reached=last,
+            newest=last + 1,
+            weight=weight,
         )
-
-    def _name(self, names: list[str]) -> str:
-        """What partial results of some streams are called: as nothing else is."""
-        name = "_".join(names)
-        while name.lower() in self._taken:
-            name += "_"
-        self._taken.add(name.lower())
-        return name
 
     def _freshness(self, places: Mapping[StreamColumn, tuple[int, int]]) -> tuple[Freshness, ...]:
         found = []
@@ -282,7 +279,7 @@ def _windows(window: Any, names: list[str]) -> dict[str, tuple[int, int | None]]
         if isinstance(value, Rows):
             found[name] = 0, value.n
         else:
-            found[name] = (0 if value is None else _length(value, "window")), None
+            found[name] = (0 if value is None else not_negative(value, "window")), None
     if all(one == (0, None) for one in found.values()):
         msg = f"window: got {window!r}; allowed: a positive duration for at least one stream"
         raise ConfigError(msg)
@@ -301,13 +298,15 @@ def _ages(freshness: Any, windows: Mapping[str, tuple[int, int | None]]) -> dict
     )
     found = {}
     for name, value in given.items():
+        if value is None:
+            continue
         us, rows = windows[name]
         if isinstance(value, Rows) != (rows is not None):
             kind = "a duration" if rows is None else "rows(n)"
             msg = f"freshness: got {value!r} for {name!r}; allowed: {kind}, as its window is"
             raise ConfigError(msg)
         counted = isinstance(value, Rows)
-        length = value.n if isinstance(value, Rows) else _length(value, "freshness")
+        length = value.n if isinstance(value, Rows) else not_negative(value, "freshness")
         least = us if rows is None else rows
         if length < least:
             said = f"rows({least})" if counted else format_duration(least)
@@ -389,19 +388,3 @@ def _refuse_in_chains(
     if states:
         msg = "states: got some with joins on different keys; allowed: one key for all joins"
         raise ConfigError(msg)
-
-
-def _length(value: Duration, argument: str) -> int:
-    length = parse_duration(value, argument)
-    if length < 0:
-        msg = f"{argument}: got {value!r}; allowed: zero or a positive duration"
-        raise ConfigError(msg)
-    return length
-
-
-def _positive(value: Duration, argument: str) -> int:
-    length = parse_duration(value, argument)
-    if length <= 0:
-        msg = f"{argument}: got {value!r}; allowed: a positive duration"
-        raise ConfigError(msg)
-    return length

@@ -1,5 +1,6 @@
 """Which tuples probe in a batch, where CPU is limited; and what that cost."""
 
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.planning.analysis import Analyst
+from streamjoin.planning.plan_model import Floats
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.allowances import AllowanceState, Observed, PlanLimits, Question, Whole
 
@@ -102,6 +104,43 @@ class Limits:
         for child in children:
             self._probe_us[child] += cpu_us * self._found[child] / max(formed, 1.0)
 
+    def missed(self, rows_out: int) -> float:
+        """An estimate of the results that were not found, though they would have come out."""
+        tree = self._tree
+        every = self._all_arrived[: tree.n_streams]
+        # what is not formed at all is missing in a state: it should have so many times its tuples
+        lack = [1.0] * tree.n_streams
+        for node, (x, y) in enumerate(tree.joins, start=tree.n_streams):
+            by_x, by_y = every[x] * self._finds(x, y), every[y] * self._finds(y, x)
+            every.append(by_x * lack[y] + by_y * lack[x])
+            known = 0.0 if node == tree.root else self._all_arrived[node]
+            lack.append(every[node] / known if known and not self._limits.limited else 1.0)
+        found = sum(self._found[child] for child in tree.children(tree.root))
+        return max(0.0, every[-1] - found) * (rows_out / found if found else 1.0)
+
+    def _finds(self, node: int, partner: int) -> float:
+        """Tuples that a tuple of a node would form, if all had probed.
+
+        Known best from those that did; else, as a match is one both ways, from those of the partner
+        that did; else from batches before.
+        """
+        if self._probed[node]:
+            return self._all_found[node] / self._all_arrived[node]
+        pairs = self._all_arrived[partner] * self._all_stored(node)
+        if self._probed[partner] and pairs:
+            return self._all_found[partner] / pairs * self._all_stored(partner)
+        return float(self._found_before[self._nodes[node]])
+
+    @cached_property
+    def _found_before(self) -> Floats:
+        return self._known.finds(self._plan, limited=self._limits.limited)
+
+    def _all_stored(self, node: int) -> float:
+        """Tuples of a node that would be stored, did all probe that it was formed of."""
+        came = self._arrived[node]
+        more = self._all_arrived[node] / came if came and not self._limits.limited else 1.0
+        return self._sizes[node] * more
+
     def count(self, costs: Costs, rows: int) -> float:
         """CPU time by what was done, in place of what was measured."""
         self._probe_us = [
@@ -162,4 +201,5 @@ def _first(arrived: Tuples, allowed: float, turn_us: int) -> Tuples:
     chosen = turns <= np.partition(turns, n - 1)[n - 1]
     if chosen.all():
         return arrived
-    return arrived.take(chosen).weighed(float(turns[~chosen].min()) / 2.0**64)
+    # by what came, not by the place in the order: keys are few, and tuples of one have one place
+    return arrived.take(chosen).weighed(int(chosen.sum()) / arrived.weight)

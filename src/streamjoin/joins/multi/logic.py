@@ -86,26 +86,18 @@ class MultiJoinLogic:
         self._limits = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
         rows = Rows(join, states)
-        few: list[Tuples] = []
-        for results in self._joined(new):
-            few.append(results)
-            if sum(map(len, few)) >= GATHERED:
-                yield from self._come_out(rows, few)
-                few = []
-        began = thread_time_ns()
-        yield from self._come_out(rows, few)
-        self._kept(states.tree.root, began)
-        for node, tuples in enumerate(new):
+        yield from self._results(rows, new)
+        # from the root down: tuples name rows that those of a join below carry and may drop
+        for node, tuples in reversed(list(enumerate(new))):
             began = thread_time_ns()
             if node < len(join.inputs):
                 states.keep_rows(node, tuples)
             else:
                 states.keep_tuples(node, tuples, rows.record_batch)
-            self._kept(node, began)
+            self._kept(node, thread_time_ns() - began)
         states.expire()
         state.see([arrival.latest for arrival in arrivals], now_us)
         state.sequence += 1
-        state.since_change += 1
         self._count_state()
 
     @property
@@ -130,6 +122,24 @@ class MultiJoinLogic:
     def measured(self) -> Observed | None:
         """What a limited batch showed, by the nodes of the whole plan."""
         return None if self._limits is None else self._limits.measured
+
+    def _results(self, rows: Rows, new: list[Tuples]) -> Iterator[list[pa.Array]]:
+        """Do all joins, and let their results come out many at a time."""
+        few: list[Tuples] = []
+        n = spent_ns = 0
+        for results in self._joined(new):
+            few.append(results)
+            n += len(results)
+            if n >= GATHERED:
+                began = thread_time_ns()
+                yield from self._come_out(rows, few)
+                spent_ns += thread_time_ns() - began
+                few, n = [], 0
+        began = thread_time_ns()
+        yield from self._come_out(rows, few)
+        self._kept(self._states.tree.root, spent_ns + thread_time_ns() - began)
+        if self._limits is not None and not self.join.is_partial:
+            self.counts["missed"] = round(self._limits.missed(self.counts["rows_out"]))
 
     def _joined(self, new: list[Tuples]) -> Iterator[Tuples]:
         """Do all joins; the root's tuples are handed out, those of others added to `new`."""
@@ -166,41 +176,48 @@ class MultiJoinLogic:
             yield from self._watched(right, right.with_earlier(left))
 
     def _watched(self, half: HalfwayJoin, formed: Iterator[Tuples]) -> Iterator[Tuples]:
-        """Hand on tuples; count them and what they took, with what becomes of them."""
-        began = thread_time_ns()
+        """Hand on tuples; count them and what it took to form them."""
+        began, spent_ns = thread_time_ns(), 0
         for tuples in formed:
             self.counts["work"] += len(tuples)
             if self._limits is not None:
                 self._limits.found(half.node, tuples)
+            spent_ns += thread_time_ns() - began
             yield tuples
+            began = thread_time_ns()
         if self._limits is not None:
-            self._limits.spent(half.node, (thread_time_ns() - began) / 1000)
+            self._limits.spent(half.node, (spent_ns + thread_time_ns() - began) / 1000)
 
-    def _kept(self, node: int, since_ns: int) -> None:
+    def _kept(self, node: int, spent_ns: int) -> None:
         """Count what was done with the tuples of a node to what forming them takes."""
         if self._limits is not None:
-            self._limits.kept(node, (thread_time_ns() - since_ns) / 1000)
+            self._limits.kept(node, spent_ns / 1000)
 
     def _come_out(self, rows: Rows, few: list[Tuples]) -> Iterator[list[pa.Array]]:
         if not few:
             return
-        results = rows.verified(Tuples.joined(few, self.join.n_axes, len(self.join.inputs)))
+        found = Tuples.joined(few, self.join.n_axes, len(self.join.inputs))
+        n = rows.at_once(found)
+        if n >= len(found):
+            yield from self._some_come_out(rows, found)
+            return
+        for start in range(0, len(found), n):
+            yield from self._some_come_out(rows, found.take(slice(start, start + n)))
+
+    def _some_come_out(self, rows: Rows, found: Tuples) -> Iterator[list[pa.Array]]:
+        results = rows.verified(found)
         self.counts["results"] += len(results)
         if self.join.freshness and len(results):
             fresh = rows.fresh(results, self.state.newest, self.state.released)
             self.counts["stale"] += int(len(fresh) - fresh.sum())
             results = results if fresh.all() else results.take(fresh)
         self.counts["rows_out"] += len(results)
-        if results.weights is not None and not self.join.is_partial:
-            self._missed += float(results.weights.sum()) - len(results)
-            self.counts["missed"] = round(self._missed)
         if len(results):
             yield rows.columns(results)
 
     def _advance(self, arrivals: Sequence[Arrival], end: bool) -> None:
         """Move the watermark and the newest time."""
         state = self.state
-        self._missed = 0.0
         reached = [
             None if a.latest is None else a.latest - one.stream.lateness_us
             for a, one in zip(arrivals, self.join.inputs, strict=True)

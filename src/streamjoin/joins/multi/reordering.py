@@ -30,6 +30,8 @@ EVERY: Final = 16
 """Batches between two looks at the plan; the first comes after a quarter of them."""
 SAMPLED: Final = 1 << 12
 """About so many rows of each stream are looked at."""
+FEWEST: Final = 32
+"""At least so many keys, however many rows each has."""
 CLEARLY: Final = 1.2
 """Another plan takes over if it forms so many times fewer intermediate tuples."""
 
@@ -48,7 +50,7 @@ def reorder(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> bool:
     if costs[0] <= CLEARLY * costs[1]:
         return False
     states.drop_joins()
-    state.tree, state.since_change = str(best), 0
+    state.tree = str(best)
     part = 1.0
     if state.limits is not None:
         part = state.limits.part
@@ -73,8 +75,7 @@ def _measured(
 ) -> tuple[list[float] | None, Cardinality]:
     """Rates of the streams, and how many results any set of them forms; for a sample of keys."""
     rows = [states.rows(i) for i in range(len(join.inputs))]
-    every = max(1, max(rows) // SAMPLED)
-    keys = [_sampled_keys(state, states, i, every) for i in range(len(rows))]
+    keys = _sampled([_stored_keys(state, states, i) for i in range(len(rows))])
     together = np.unique(np.concatenate(keys))
     counts = np.stack([_counts(together, of) for of in keys]).astype(np.float64)
 
@@ -95,16 +96,25 @@ def _span_seconds(join: MultiJoin, state: MultiJoinState, number: int) -> float:
     return max((state.newest - min(piece.first for piece in pieces)) / 1e6, 1e-6)
 
 
-def _sampled_keys(
-    state: MultiJoinState, states: States, number: int, every: int
-) -> NDArray[np.int64]:
-    parts = [np.empty(0, np.int64)]
-    for piece in state.pieces[number]:
-        keys = states.tuples(number, piece).keys
-        hashes = np.full(len(keys), 0x0DE5, np.int64)
-        fold_words(hashes, np.ascontiguousarray(keys))
-        parts.append(keys[hashes.view(np.uint64) % np.uint64(every) == 0])
-    return np.concatenate(parts)
+def _stored_keys(state: MultiJoinState, states: States, number: int) -> NDArray[np.int64]:
+    parts = [states.tuples(number, piece).keys for piece in state.pieces[number]]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _sampled(stored: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """What each stream has of some keys, the same of all; of more where these are too few."""
+    places = [np.full(len(keys), 0x0DE5, np.int64) for keys in stored]
+    for place, keys in zip(places, stored, strict=True):
+        fold_words(place, keys)
+    every = max(1, max(map(len, stored)) // SAMPLED)
+    while True:
+        sampled = [
+            keys[place.view(np.uint64) % np.uint64(every) == 0]
+            for place, keys in zip(places, stored, strict=True)
+        ]
+        if every == 1 or len(np.unique(np.concatenate(sampled))) >= FEWEST:
+            return sampled
+        every //= 2
 
 
 def _counts(keys: NDArray[np.int64], of: NDArray[np.int64]) -> NDArray[np.int64]:

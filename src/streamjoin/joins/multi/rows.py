@@ -1,15 +1,21 @@
 """From names of rows back to rows, a column at a time."""
 
+from itertools import pairwise
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.core.keys import equal_keys
 from streamjoin.joins.base import WEIGHT
+from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
 from streamjoin.joins.multi.settings import END, START, MultiJoin
 from streamjoin.joins.multi.states import States, kept
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples
 
+LARGEST: Final = 1 << 30
+"""Bytes up to which arrays are put together: offsets of strings have 32 bits."""
 Holds = NDArray[np.bool_]
 Found = tuple[tuple[int, ...], pa.Array]
 """Pieces, and places among the rows of all of them."""
@@ -30,6 +36,14 @@ class Rows:
         self._line = {number: i for i, number in enumerate(streams)}
         self._together: dict[tuple[int, int], tuple[tuple[int, ...], pa.Array]] = {}
         self._looked_up: tuple[Tuples | None, dict[int, Found]] = None, {}
+
+    def at_once(self, results: Tuples) -> int:
+        """How many results come out at once, by the width of the pieces that their rows are in."""
+        width = 0
+        for number in range(len(self._join.inputs)):
+            pieces, _ = self._found(results, number)
+            width += max((self._states.bytes_per_row(number, p) for p in pieces), default=1)
+        return max(1, min(MAX_PAIRS, MAX_BYTES // width))
 
     def verified(self, results: Tuples) -> Tuples:
         """Leave out results whose keys only have equal hashes."""
@@ -82,18 +96,23 @@ class Rows:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _column(self, results: Tuples, number: int, position: int) -> pa.Array:
+        return self._named(number, self._found(results, number), position)
+
+    def _found(self, results: Tuples, number: int) -> Found:
         if self._looked_up[0] is not results:
             self._looked_up = results, {}
         places = self._looked_up[1]
         if number not in places:
             places[number] = self._places(number, results.ids[self._line[number]])
-        return self._named(number, places[number], position)
+        return places[number]
 
     def _named(self, number: int, found: Found, position: int) -> pa.Array:
         pieces, places = found
         known = self._together.get((number, position))
         if known is None or known[0] != pieces:
             parts = [self._states.batch(number, p).rows.column(position) for p in pieces]
+            if sum(part.nbytes for part in parts) > LARGEST:
+                return _taken(parts, np.asarray(places))
             known = pieces, parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
             self._together[number, position] = known
         return known[1].take(places)
@@ -110,3 +129,17 @@ class Rows:
         begins[found] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         places = begins[names - first] + (ids & ((1 << ROW_BITS) - 1))
         return tuple((found + first).tolist()), pa.array(places)
+
+
+def _taken(parts: list[pa.Array], places: Longs) -> pa.Array:
+    """Values at places among those of all parts, which are too large to be put together."""
+    ends = np.cumsum([len(part) for part in parts])
+    order = np.argsort(places, kind="stable")
+    cuts = np.searchsorted(places[order], ends).tolist()
+    taken = [
+        part.take(pa.array(places[order[start:stop]] - (end - len(part))))
+        for part, end, (start, stop) in zip(parts, ends.tolist(), pairwise([0, *cuts]), strict=True)
+    ]
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return pa.concat_arrays(taken).take(pa.array(back))

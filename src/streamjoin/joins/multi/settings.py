@@ -26,6 +26,8 @@ FAR: Final = 2**62
 START: Final = -2
 END: Final = -3
 """Positions that mean no column of an input: when a result begins and when it ends."""
+TOGETHER: Final = "+"
+"""Between the streams of partial results, in the name of an input: no stream's own name has it."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,7 @@ class MultiJoin:
         """What a checkpoint of this join must agree on, in the user's words."""
         said = {"version": f"multi {STATE_VERSION}"}
         said["plan"] = "chosen while it runs" if self.adaptive else str(self.tree)
+        said["streams"] = ", ".join(one.name for one in self.inputs)  # pieces go by their order
         for one in self.inputs:
             names = one.stream.schema.names
             said[f"{one.name} key"] = ", ".join(names[i] for i in one.stream.key)

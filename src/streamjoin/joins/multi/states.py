@@ -63,8 +63,6 @@ class MultiJoinState(Progress):
         What is stored of each node; and rows of each stream that tuples have as their own.
     tree
         The plan that is running.
-    since_change
-        Batches since it took over.
     limits
         What is known for keeping limits; None where there are none.
     """
@@ -77,7 +75,6 @@ class MultiJoinState(Progress):
     pieces: list[list[Piece]] = field(default_factory=list)
     carried: list[list[Piece]] = field(default_factory=list)
     tree: str = ""
-    since_change: int = 0
     limits: AllowanceState | None = None
 
     @classmethod
@@ -172,6 +169,13 @@ class States:
             rows = pa.ipc.read_record_batch(blob, kept(self._join, number))
             found = self._batches[number, piece] = Batch(rows, self._join.inputs[number].stream)
         return found
+
+    def bytes_per_row(self, number: int, piece: int) -> int:
+        """Average size of a row of a piece of a stream, at least one."""
+        stored = self._rows.get((number, piece))
+        if stored is None:
+            return self.batch(number, piece).bytes_per_row
+        return 1 + stored.size // stored.rows
 
     def index(self, node: int, piece: Piece) -> HashIndex:
         """The hash index of a piece; it is made once."""
