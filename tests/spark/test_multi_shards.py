@@ -1,5 +1,6 @@
 """Shards of a plan in this process: rows in any order, batches that are run again, many shards."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,10 @@ def test_operators_with_one_budget_decide_alike_and_again_the_same(tmp_path: Pat
     assert len(decided) > 1
     assert 0 < once.total["rows_out"] < whole.total["rows_out"]
     for folder in (tmp_path / "once", tmp_path / "again"):
-        assert len(list(folder.glob("q/join/*"))) == 2 * 2 * 2  # batches, operators, shards
+        assert len(list(folder.glob("q/join/plan-*"))) == 2 * 2 * 2  # batches, operators, shards
+        told = json.loads((folder / "q/join/decisions-1.json").read_text())
+        assert list(told["allowances_per_second"]) == ["a", "b", "c", "d", "a b", "a b c"]
+        assert {"at", "why", "actuated"} <= told["decisions"][-1].keys()
 
 
 def test_a_batch_reads_what_all_shards_of_the_batch_before_measured(tmp_path: Path) -> None:

@@ -225,6 +225,17 @@ class AllowanceState(StreamClock):
         self.allowances = allowances
         self.credit = self.credit or [allowance * self.pace for allowance in allowances]
 
+    def told(self, names: Sequence[str]) -> dict[str, Any]:
+        """What was decided lately, in words and numbers for people."""
+        allowances = self.allowances or []
+        return {
+            "allowances_per_second": dict(zip(names, allowances, strict=False)),
+            "infeasible": self.infeasible,
+            "epsilon": self.adaptation.epsilon,
+            "p": self.adaptation.p,
+            "decisions": [asdict(one) for one in self.adaptation.decisions],
+        }
+
     def forget(self) -> None:
         """Start again, as another plan runs: with as many probes, the same for each node."""
         if self.allowances is not None:

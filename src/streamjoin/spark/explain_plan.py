@@ -187,14 +187,14 @@ def _budget(plan: MultiPlan) -> tuple[str, ...]:
             "while the join runs both are measured"
         ]
     )
-    told = (
-        []
-        if plan.shared is None
-        else [
+    told = []
+    if len(plan.resolved.steps) > 1:
+        told.append(
             "it is one for all operators, which tell each other what they measured through files "
             f"in {plan.shared}"
-        ]
-    )
+        )
+    elif plan.shared is not None:
+        told.append(f"what shards decide, and why, is in files in {plan.shared}")
     return (
         f"{much}, divided by {limits.planner}",
         *told,

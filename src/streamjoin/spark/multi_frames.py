@@ -114,9 +114,11 @@ def multi_join(
         model); ``grepp`` (as jaqpot, without care for freshness); or one of the heuristics that the
         paper compares with: ``equal-hj``, ``global-hjpr``, ``e-best-hjp``, ``s-best-hjp``.
     shared
-        Folder that all machines see, through which the operators of joins on different keys tell
-        each other what they measured; needed there with a budget. By default it is beside the
-        checkpoints, if ``spark.sql.streaming.checkpointLocation`` is set.
+        Folder that all machines see. With a budget, shards write there what they decided and why,
+        ``decisions-<shard>.json`` in a folder for each query and join; and through it the operators
+        of joins on different keys tell each other what they measured, so these need it. By default
+        it is beside the checkpoints, if ``spark.sql.streaming.checkpointLocation`` is set, else
+        there is none.
     name
         Name of the join's counters in the query's ``observedMetrics``; of several operators the
         last has this name, those before ``<name> 1``, ``<name> 2`` and so on.
@@ -210,7 +212,7 @@ def _operator(
         late=late,
         shared=shared,
         step=plan.step,
-        plan=(plan.resolved.tree, step.nodes),
+        plan=(plan.resolved.tree, step.nodes) if len(plan.resolved.steps) > 1 else None,
     )
     routing = ByKey(len(labels))
     packed = [
@@ -232,12 +234,12 @@ def _operator(
 def _shared_folder(
     asked: str | None, spark: SparkSession, budget: Budget | None, n_steps: int
 ) -> str | None:
-    """The folder through which operators speak, if they have to."""
+    """The folder through which operators speak and tell what they decide."""
     given = None if asked is None else reachable(asked, "shared", "a folder that all machines see")
-    if budget is None or n_steps == 1:
+    if budget is None:
         return None
     folder = given or find_folder(None, spark, wanted=True)
-    if folder is None:
+    if folder is None and n_steps > 1:
         msg = (
             "shared: got no folder for a budget of joins on different keys; allowed: a folder that "
             "all machines see, or spark.sql.streaming.checkpointLocation set"

@@ -43,12 +43,12 @@ class PlanShard:
     late
         Where late rows go; None for nowhere.
     shared
-        Where operators of a plan with one budget tell each other what they measured; None if there
-        is no budget, or one operator only.
+        Where operators of a plan with one budget tell each other what they measured, and all what
+        they decided; None for nowhere.
     step
         Which operator this is.
     plan
-        The whole plan, and this operator's nodes in it.
+        The whole plan, and this operator's nodes in it; None if it is the only one.
     """
 
     join: MultiJoin
@@ -78,8 +78,7 @@ class PlanShard:
             yield self._table(columns)
         self._write_late(logic, label, run)
         logic.charge((thread_time_ns() - started) / 1000)
-        if self.shared is not None and logic.measured is not None:
-            self.shared.write(run, self.step, self.labels.index(label), asdict(logic.measured))
+        self._tell(logic, label, run)
         directory = {"agreed": self.agreed, **state.to_dict()}
         store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
         store.drop_other_copies(store.copies(state.pieces) | store.copies(state.carried))
@@ -93,6 +92,19 @@ class PlanShard:
         for columns in gather(logic.on_batch(arrivals, end=True)):
             yield from self._table(columns).to_batches()
         yield from self._last(logic, key[0].as_py(), packed).to_batches()
+
+    def _tell(self, logic: MultiJoinLogic, label: int, run: Run) -> None:
+        """Tell the other operators what was measured, and people what was decided."""
+        if self.shared is None or logic.measured is None or run.batch is None:
+            return
+        shard, known = self.labels.index(label), logic.state.limits
+        if self.plan is not None:
+            self.shared.write(run, self.step, shard, asdict(logic.measured))
+        if logic.counts["analysed"] and known is not None and not self.join.is_partial:
+            names = [one.name for one in self.join.inputs]
+            tree = self.plan[0] if self.plan else Tree.parse(logic.state.tree, names)
+            labels = [tree.label(node) for node in range(tree.root)]
+            self.shared.log(run, shard, known.told(labels))
 
     def _whole(self, run: Run) -> Whole | None:
         """The plan that this is a part of, and what it showed in the batch before."""

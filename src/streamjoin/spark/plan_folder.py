@@ -65,19 +65,25 @@ class PlanFolder:
         """Tell what a shard measured in this batch, and remove what no batch reads any more."""
         if run.batch is None:
             return
-        system, folder = place_of(self.folder, self.name, run)
-        text = json.dumps(measured).encode()
-
-        def write(draft: str) -> None:
-            with system.open_output_stream(draft) as file:
-                file.write(text)
-
-        path = f"{folder}/{_FIRST}{run.batch}-{step}-{shard}{_LAST}"
-        write_whole(system, path, run.attempt, write)
+        self._write(run, f"{_FIRST}{run.batch}-{step}-{shard}{_LAST}", json.dumps(measured))
+        system, _ = place_of(self.folder, self.name, run)
         for (batch, *whose), old in self._files(run).items():
             if whose == [step, shard] and batch < run.batch - 1:
                 with contextlib.suppress(FileNotFoundError):  # a second run of the task was first
                     system.delete_file(old)
+
+    def log(self, run: Run, shard: int, decided: dict[str, Any]) -> None:
+        """Write what a shard decided lately, for people to read."""
+        self._write(run, f"decisions-{shard}.json", json.dumps(decided, indent=2))
+
+    def _write(self, run: Run, name: str, text: str) -> None:
+        system, folder = place_of(self.folder, self.name, run)
+
+        def write(draft: str) -> None:
+            with system.open_output_stream(draft) as file:
+                file.write(text.encode())
+
+        write_whole(system, f"{folder}/{name}", run.attempt, write)
 
     def _files(self, run: Run) -> dict[tuple[int, ...], str]:
         system, folder = place_of(self.folder, self.name, run)
