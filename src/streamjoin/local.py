@@ -35,7 +35,7 @@ from streamjoin.joins.multi.streams import check_streams, for_some
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.metrics import JoinMetrics
-from streamjoin.shedding.allowances import Observed, Whole
+from streamjoin.shedding.plan_limits import Observed, Whole
 
 _SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")
 _OF_PLAN: Final = ("results", "stale", "rows_out", "missed", "analysed", "adapted", "infeasible")

@@ -14,7 +14,7 @@ from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.planning.tree import Tree
-from streamjoin.shedding.allowances import Observed, Whole
+from streamjoin.shedding.plan_limits import Observed, Whole
 from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, unpack_inputs
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.plan_folder import PlanFolder

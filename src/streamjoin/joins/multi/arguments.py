@@ -30,7 +30,7 @@ from streamjoin.joins.multi.settings import TOGETHER, Freshness, Input, MultiJoi
 from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
 from streamjoin.planning.planners import PLANNERS
 from streamjoin.planning.tree import Tree
-from streamjoin.shedding.allowances import PlanLimits
+from streamjoin.shedding.plan_limits import PlanLimits
 from streamjoin.windows import Rows
 
 Window = Duration | Rows | None

@@ -13,7 +13,8 @@ from streamjoin.joins.stopwatch import Costs
 from streamjoin.planning.analysis import Analyst
 from streamjoin.planning.plan_model import Floats
 from streamjoin.planning.tree import Tree
-from streamjoin.shedding.allowances import AllowanceState, Observed, PlanLimits, Question, Whole
+from streamjoin.shedding.allowances import AllowanceState, Question
+from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
 
 TURNS: Final = 32
 """So many of the longest window the same keys come first, then others."""

@@ -27,7 +27,8 @@ from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
-from streamjoin.shedding.allowances import AllowanceState, Observed, PlanLimits, Whole
+from streamjoin.shedding.allowances import AllowanceState
+from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
 from streamjoin.shedding.stream_clock import span_seconds
 
 GATHERED: Final = 1 << 14

@@ -18,7 +18,7 @@ from streamjoin.core.stream import Stream
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.window_join import format_window
 from streamjoin.planning.tree import Tree
-from streamjoin.shedding.allowances import PlanLimits
+from streamjoin.shedding.plan_limits import PlanLimits
 
 STATE_VERSION: Final = 1
 FAR: Final = 2**62
