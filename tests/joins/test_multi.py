@@ -110,7 +110,7 @@ def cases(draw: st.DrawFn, windows: st.SearchStrategy[Any]) -> dict[str, Any]:
     }
 
 
-LENIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=120)
+LENIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 DURATIONS = st.sampled_from([1, 3, 8])
 ANY = st.sampled_from([3, 8, None, Rows(1), Rows(2), Rows(4)])
 

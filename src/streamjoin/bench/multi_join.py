@@ -7,6 +7,7 @@ input. 400k rows a micro-batch. Every run is a process of its own.
 On 30 % of the CPU that it takes to find everything: streams of different rates, states of a fixed
 number of tuples as in the paper, and a freshness of 1.5 times the window. All planners run in one
 process, one after the other, on the same files; `cpu` is what they used of what they were allowed.
+Once with states alike, and once with states so uneven that one goes stale if nobody cares.
 """
 
 import tempfile
@@ -16,11 +17,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from streamjoin.bench.multi_join_runs import EXACT, PLANNED, Limited, Plan
+from streamjoin.bench.multi_join_runs import EVEN, EXACT, UNEVEN, Limited, Plan
 from streamjoin.bench.queries import FOUR
 from streamjoin.bench.recorded import SECONDS_PER_FILE, record
 from streamjoin.bench.systems import Task, Timing, in_process, measure
 from streamjoin.errors import EngineError
+from streamjoin.planning.planners import PLANNERS
 
 KEYS: Final = 100_000
 RATE: Final = 10_000
@@ -31,6 +33,8 @@ BATCHES: Final = {OURS: (12, 10), "spark-chain": (3, 3), "spark-chain-memory": (
 """Cold and warm batches: until the compiler has seen enough, and until states are full."""
 SMALL: Final = {OURS: (3, 2), "spark-chain": (2, 1), "spark-chain-memory": (2, 1)}
 COVERED: Final = ("jaqpot", "exact")
+UNCOVERED: Final = "grepp"
+"""Planners with and without care for freshness."""
 
 
 def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
@@ -81,34 +85,34 @@ def _exact(
 def _limited(
     report: Callable[[str], None], quick: bool
 ) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    plan = Plan(seconds=60, cold=4, rate=200) if quick else Plan(seconds=120, cold=12, rate=400)
-    found = in_process("streamjoin.bench.multi_join_runs", asdict(plan), "planners")
-    runs = {name: Limited(**values) for name, values in found.items()}
+    """All planners where the states are alike, and those of interest where one goes stale."""
+    seconds, cold = (60, 4) if quick else (120, 12)
+    even = Plan(seconds, cold, 100 if quick else 400, EVEN, PLANNERS)
+    uneven = Plan(seconds, cold, 100 if quick else 200, UNEVEN, (*COVERED, UNCOVERED))
     rows: list[dict[str, Any]] = []
-    for name, one in runs.items():
-        rows.append(
-            {
-                "system": name if name == EXACT else f"30 % {name}",
-                "results_per_s": one.per_second(one.results),
-                "fresh_per_s": one.per_second(one.results - one.stale),
-                "stale": one.stale / max(1, one.results),
-                "cpu": one.cpu_us / one.allowed_us if one.allowed_us else None,
-            }
-        )
-        report(
-            f"{name:12} {rows[-1]['fresh_per_s']:>10,.0f} fresh results/s, "
-            f"{100 * rows[-1]['stale']:.1f} % stale"
-        )
-    fresh = {name: one.results - one.stale for name, one in runs.items()}
-    ratios = {
-        f"jaqpot/{name}": fresh["jaqpot"] / max(1, fresh[name])
-        for name in PLANNED
-        if name != "jaqpot"
-    }
-    ratios["jaqpot/all"] = fresh["jaqpot"] / max(1, fresh[EXACT])
-    ratios["stale jaqpot"] = runs["jaqpot"].stale / max(1, runs["jaqpot"].results)
-    ratios["stale grepp"] = runs["grepp"].stale / max(1, runs["grepp"].results)
+    ratios: dict[str, float] = {}
+    for label, plan in (("", even), (" uneven", uneven)):
+        found = in_process("streamjoin.bench.multi_join_runs", asdict(plan), "planners")
+        runs = {name: Limited(**values) for name, values in found.items()}
+        rows += [_row(name, one, label, report) for name, one in runs.items()]
+        fresh = {name: one.results - one.stale for name, one in runs.items()}
+        for name in (*plan.planners[1:], EXACT):
+            ratios[f"jaqpot/{name}{label}"] = fresh["jaqpot"] / max(1, fresh[name])
+        for name in ("jaqpot", UNCOVERED):
+            ratios[f"stale {name}{label}"] = runs[name].stale / max(1, runs[name].results)
     return rows, ratios
+
+
+def _row(name: str, one: Limited, label: str, report: Callable[[str], None]) -> dict[str, Any]:
+    fresh, stale = one.per_second(one.results - one.stale), one.stale / max(1, one.results)
+    report(f"{name:12}{label} {fresh:>10,.0f} fresh results/s, {100 * stale:.1f} % stale")
+    return {
+        "system": (name if name == EXACT else f"30 % {name}") + label,
+        "results_per_s": one.per_second(one.results),
+        "fresh_per_s": fresh,
+        "stale": stale,
+        "cpu": one.cpu_us / one.allowed_us if one.allowed_us else None,
+    }
 
 
 def _check(results: dict[str, list[int]]) -> None:

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from streamjoin.bench.queries import FOUR
 from streamjoin.bench.systems import SETTINGS
 from streamjoin.budget import Budget
-from streamjoin.planning.planners import PLANNERS
 from streamjoin.spark.multi_frames import multi_join
 from streamjoin.spark.session import start_session
 from streamjoin.windows import Rows
@@ -30,17 +29,19 @@ if TYPE_CHECKING:
 
 CORES: Final = 2
 EXACT: Final = "exact join"
-PLANNED: Final = PLANNERS
 SHARE: Final = 0.3
 WINDOW_SECONDS: Final = 16
 BATCH_SECONDS: Final = 5
 TREE: Final = "(a b) (c d)"
 RATES: Final = {"a": 0.5, "b": 2.0, "c": 0.4, "d": 0.4}
 KEYS: Final = 0.6
-STATES: Final = {"a b": 6.0, "c d": 6.0}
-"""Rows per second of the streams, keys, and tuples of states, for each of the plan's rate.
+"""Rows per second of the streams, and keys, for each of the plan's rate."""
+EVEN: Final = {"a b": 6.0, "c d": 6.0}
+UNEVEN: Final = {"a b": 1.5, "c d": 15.0}
+"""Tuples of the states, likewise.
 
-Paths of a and b yield most; without care for freshness little is left for the state of c and d.
+In the second case what a and b form finds most; without care for freshness nothing is left for the
+state of c and d.
 """
 FRESHNESS_SECONDS: Final = 1.5 * WINDOW_SECONDS
 _START_US: Final = 1_700_000_000_000_000
@@ -48,11 +49,27 @@ _START_US: Final = 1_700_000_000_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run: seconds of the streams, batches that warm a run up, and rows per second."""
+    """What to run.
+
+    Parameters
+    ----------
+    seconds
+        Of the streams.
+    cold
+        Batches that warm a run up.
+    rate
+        Rows per second, about.
+    states
+        Tuples of each state, for each of the rate.
+    planners
+        Who divides the budget, one after the other.
+    """
 
     seconds: int
     cold: int
     rate: int
+    states: dict[str, float]
+    planners: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -113,7 +130,7 @@ def _run(
     joined = multi_join(
         streams, on="k", time="ts", window=timedelta(seconds=WINDOW_SECONDS),
         plan=TREE, freshness=timedelta(seconds=FRESHNESS_SECONDS),
-        states={label: Rows(round(n * plan.rate)) for label, n in STATES.items()}, **limited,
+        states={label: Rows(round(n * plan.rate)) for label, n in plan.states.items()}, **limited,
     )  # fmt: skip
     query = (
         joined.writeStream.format("noop")
@@ -140,7 +157,7 @@ def _execute(plan: Plan, work: Path) -> dict[str, Limited]:
     _run(spark, plan, work, "warm-up")
     found = {EXACT: _run(spark, plan, work, EXACT)}
     needed = found[EXACT].cpu_us / (found[EXACT].seconds / BATCH_SECONDS)
-    for planner in PLANNED:
+    for planner in plan.planners:
         found[planner] = _run(spark, plan, work, planner, SHARE * needed)
     return found
 

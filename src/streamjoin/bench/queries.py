@@ -104,9 +104,7 @@ def _spark_band(spark: "SparkSession", task: Task) -> "DataFrame":
 def _streamjoin_plan(spark: "SparkSession", task: Task) -> "DataFrame":
     streams = {name: _stream(spark, task, name) for name in FOUR}
     window = timedelta(seconds=task.window_seconds)
-    return multi_join(
-        streams, on="k", time="ts", window=window, lateness="1 second", plan="((a b) c) d"
-    )
+    return multi_join(streams, on="k", time="ts", window=window, lateness="1 second")
 
 
 def _spark_chain(spark: "SparkSession", task: Task) -> "DataFrame":
