@@ -29,7 +29,7 @@ RATE: Final = 10_000
 WINDOW_SECONDS: Final = 10
 OURS: Final = "streamjoin-plan"
 SLOW: Final = ("spark-chain", "spark-chain-memory")
-BATCHES: Final = {OURS: (12, 10), "spark-chain": (3, 3), "spark-chain-memory": (3, 3)}
+BATCHES: Final = {OURS: (16, 10), "spark-chain": (5, 4), "spark-chain-memory": (5, 4)}
 """Cold and warm batches: until the compiler has seen enough, and until states are full."""
 SMALL: Final = {OURS: (3, 2), "spark-chain": (2, 1), "spark-chain-memory": (2, 1)}
 COVERED: Final = ("jaqpot", "exact")
