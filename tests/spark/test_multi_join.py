@@ -180,23 +180,6 @@ def test_late_idle_and_stale_rows_are_counted_and_late_ones_kept(
     assert [row["n"] for row in late["b"]] == [0]
 
 
-def test_results_that_are_not_fresh_are_withheld(spark: SparkSession, tmp_path: Path) -> None:
-    """All three meet, but by then a stream has come so far that the first row is too old."""
-    batches = {
-        "a": [rows((1, 10), (2, 30)), rows((3, 40))],
-        "b": [rows((1, 15), (2, 31))],
-        "c": [rows((1, 19), (2, 32))],
-    }
-    out = sj.multi_join(
-        written(spark, tmp_path, batches), on="k", time="t", window="10 seconds",
-        freshness={"a": "12 seconds"}, plan="(a b) c",
-    )  # fmt: skip
-    query = drain(out, tmp_path / "ck", tmp_path / "out")
-    assert [row["k"] for row in read_back(spark, tmp_path / "out")] == [2]
-    seen = observed(query)
-    assert (seen["results"], seen["stale"], seen["rows_out"]) == (2, 1, 1)
-
-
 def test_one_dataframe_under_two_names_in_two_joins_of_one_query(
     spark: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
@@ -227,31 +210,6 @@ def test_one_dataframe_under_two_names_in_two_joins_of_one_query(
     )  # fmt: skip
     wanted.update((one["a"]["n"], one["b"]["n"]) for one in found)
     assert numbers(read_back(spark, tmp_path / "out"), "ab") == wanted
-
-
-def test_windows_that_count_over_two_shards(
-    spark: SparkSession, folder: Path, tmp_path: Path
-) -> None:
-    """A window holds the last rows of the whole stream, whatever shards their keys are in."""
-    names = "abc"
-    size: dict[str, Any] = {"a": sj.rows(12), "b": "5 seconds", "c": sj.rows(9)}
-    out = sj.multi_join(
-        streams_of(spark, folder, names, "x", "t", "n"), on="x", time="t", window=size,
-        lateness="1 second", plan="(b c) a", shards=2,
-    )  # fmt: skip
-    query = drain(out, tmp_path / "ck", tmp_path / "out")
-    found = numbers(read_back(spark, tmp_path / "out"), names)
-    local = sj.local.LocalMultiJoin(
-        {n: pq.read_schema(folder / n / "00000.parquet") for n in names}, on="x", time="t",
-        window=size, lateness="1 second",
-    )  # fmt: skip
-    wanted: Numbers = Counter()
-    for number in range(2):
-        tables = {n: pq.read_table(folder / n / f"{number:05d}.parquet") for n in names}
-        wanted += numbers(local.push(tables).to_pylist(), names)
-    assert found == wanted
-    assert len(wanted) > 10
-    assert observed(query)["held_rows"] > 0
 
 
 def test_a_budget_gives_a_part_and_says_so(
