@@ -261,5 +261,6 @@ class MultiJoinLogic:
         k, pieces = len(self.join.inputs), self.state.pieces
         self.counts["state_rows"] = sum(p.rows for node in pieces[:k] for p in node)
         self.counts["intermediate_rows"] = sum(p.rows for node in pieces[k:] for p in node)
-        self.counts["state_bytes"] = sum(p.size for node in pieces for p in node)
+        stored = (*pieces, *self.state.carried)
+        self.counts["state_bytes"] = sum(p.size for node in stored for p in node)
         self.counts["held_rows"] = sum(self.state.held)
