@@ -4,7 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install run test check bench reproduce format lint typecheck imports docs clean java
+.PHONY: help install run test fuzz check bench reproduce format lint typecheck imports docs clean java
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ run: java install ## run the calls-and-trades example for about a minute
 test: java install ## the whole test suite
 	@$(BIN)/python -m pytest -m "not alone" -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m pytest -m alone tests
+
+fuzz: java install ## the tests with random examples, new ones in each run
+	@STREAMJOIN_FUZZ=1 $(BIN)/python -m pytest -m "not alone and not spark" -n 2 tests
 
 check: lint typecheck imports docs ## style, types, layers, documents; edits nothing
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,10 +19,15 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 # Costs that somebody measured on this machine must not change what a test sees.
 os.environ["STREAMJOIN_CALIBRATION"] = os.path.join(tempfile.gettempdir(), "no-such-calibration")
 
-# The first example of a test may compile kernels: no deadline.
-settings.register_profile("dev", deadline=None, max_examples=40)
-settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# The first example of a test may compile kernels, and a machine may be busy: no deadline. The
+# suite takes the same examples everywhere, so that a change that passes here passes elsewhere;
+# `make fuzz` looks for new ones.
+quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+settings.register_profile(
+    "same", deadline=None, max_examples=30, derandomize=True, suppress_health_check=quiet
+)
+settings.register_profile("fuzz", deadline=None, max_examples=200, suppress_health_check=quiet)
+settings.load_profile("fuzz" if os.environ.get("STREAMJOIN_FUZZ") else "same")
 
 
 @pytest.fixture(scope="session")
