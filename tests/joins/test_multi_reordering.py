@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamjoin.budget import Budget
-from streamjoin.joins.multi import reordering
+from streamjoin.joins.multi import reordering, sampling
 from streamjoin.joins.stopwatch import Costs
 from tests.joins.multi_streams import (
     SECOND,
@@ -50,10 +50,13 @@ def uneven(draw: st.DrawFn) -> list[Batch]:
 
 
 @settings(deadline=None, max_examples=25)
-@given(uneven(), st.booleans())
-def test_results_do_not_depend_on_changes_of_the_plan(batches: list[Batch], late: bool) -> None:
+@given(uneven(), st.booleans(), st.sampled_from(["tree", "auto", "mjoin"]))
+def test_results_do_not_depend_on_changes_of_the_plan(
+    batches: list[Batch], late: bool, strategy: str
+) -> None:
     names, found, wanted = list(batches[0]), Numbers(), expected(batches, 2)
-    join = local(names, window="2 seconds", lateness="9 seconds" if late else "0 seconds")
+    lateness = "9 seconds" if late else "0 seconds"
+    join = local(names, window="2 seconds", lateness=lateness, strategy=strategy)
     for i in (1, 0, *range(2, 7)) if late else range(7):
         found += numbers(join.push(batches[i]), names)
         join = restarted(join)
@@ -81,14 +84,14 @@ def test_the_budget_is_kept_when_the_plan_changes() -> None:
     assert all(n <= 8 * 60 * 1.1 for n in probed.values())
 
 
-@pytest.mark.parametrize("sampled", [reordering.SAMPLED, 2])
+@pytest.mark.parametrize("sampled", [sampling.SAMPLED, 2])
 def test_the_pair_that_seldom_matches_is_joined_first(
     monkeypatch: pytest.MonkeyPatch, sampled: int
 ) -> None:
     """Keys of b and d are few and hardly the same; all others match often."""
-    monkeypatch.setattr(reordering, "SAMPLED", sampled)
+    monkeypatch.setattr(sampling, "SAMPLED", sampled)
     rng = np.random.default_rng(3)
-    join = local("abcd", window="3 seconds")
+    join = local("abcd", window="3 seconds", strategy="tree")
     for number in range(8):
         keys = {
             "a": rng.integers(0, 20, 60),

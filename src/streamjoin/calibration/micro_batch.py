@@ -12,7 +12,8 @@ from streamjoin.calibration.kernels import Stored, Work
 from streamjoin.planning.algorithm_choice import Load, Method, OperationCosts, costs_of
 
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
-_FITTED: Final = tuple(f.name for f in fields(OperationCosts) if f.name != "invalidate")
+_ELSEWHERE: Final = {"invalidate", "sort", "gather", "visit", "store", "piece", "read"}
+_FITTED: Final = tuple(f.name for f in fields(OperationCosts) if f.name not in _ELSEWHERE)
 SECONDS: Final = {True: 2.0, False: 15.0}
 """That a grid is timed, by whether it is a quick one."""
 

@@ -96,6 +96,11 @@ def hash_keys(columns: Sequence[pa.Array]) -> Keys:
     return hashes
 
 
+def column_keys(column: pa.Array) -> Keys:
+    """Values of one column as 64 bits: themselves where they fit, else their hashes."""
+    return exact_keys(column) if is_exact(column.type) else hash_keys([column])
+
+
 def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> NDArray[np.bool_]:
     """Whether row i of the left key columns equals row i of the right ones.
 

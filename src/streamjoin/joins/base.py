@@ -157,11 +157,13 @@ class WindowStore(Protocol):
     def remove(self, side: int, window: BasicWindow) -> None:
         """Forget a basic window."""
 
-    def put_index(self, side: int, window: BasicWindow, index: HashIndex) -> None:
+    def put_index(
+        self, side: int, window: BasicWindow, index: HashIndex, attribute: int = 0
+    ) -> None:
         """Keep the index of a basic window, as long as that is easy: it can be made again."""
 
-    def get_index(self, side: int, window: BasicWindow) -> HashIndex | None:
-        """The index of a basic window if it was kept."""
+    def get_index(self, side: int, window: BasicWindow, attribute: int = 0) -> HashIndex | None:
+        """The index of a basic window by an attribute if it was kept."""
 
     def put_blob(self, key: BlobKey, blob: bytes) -> None:
         """Keep or replace a small blob."""
@@ -187,7 +189,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._windows: dict[BlobKey, pa.Buffer] = {}
         self._blobs: dict[BlobKey, bytes] = {}
-        self._indexes: dict[BlobKey, HashIndex] = {}
+        self._indexes: dict[BlobKey, dict[int, HashIndex]] = {}
 
     def put(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
@@ -202,13 +204,16 @@ class MemoryStore:
         del self._windows[side, window.slice, window.sequence]
         self._indexes.pop((side, window.slice, window.sequence), None)
 
-    def put_index(self, side: int, window: BasicWindow, index: HashIndex) -> None:
+    def put_index(
+        self, side: int, window: BasicWindow, index: HashIndex, attribute: int = 0
+    ) -> None:
         """Keep the index of a basic window."""
-        self._indexes[side, window.slice, window.sequence] = index
+        key = side, window.slice, window.sequence
+        self._indexes.setdefault(key, {})[attribute] = index
 
-    def get_index(self, side: int, window: BasicWindow) -> HashIndex | None:
-        """The index of a basic window if it was kept."""
-        return self._indexes.get((side, window.slice, window.sequence))
+    def get_index(self, side: int, window: BasicWindow, attribute: int = 0) -> HashIndex | None:
+        """The index of a basic window by an attribute if it was kept."""
+        return self._indexes.get((side, window.slice, window.sequence), {}).get(attribute)
 
     def put_blob(self, key: BlobKey, blob: bytes) -> None:
         """Keep or replace a small blob."""

@@ -100,6 +100,18 @@ class OperationCosts:
         Opening the index of one basic window.
     mapped
         What opening costs for each of its tuples.
+    sort
+        What a tuple costs more in an index of tuples that are not in order of time.
+    gather
+        One value of a tuple of several streams, copied when the tuple is formed.
+    visit
+        What a piece of a join of many streams costs besides, whenever it is probed.
+    store
+        One value of a tuple of several streams, stored to be probed in later batches.
+    piece
+        Storing a piece of such tuples, besides its values, and removing it.
+    read
+        Reading a piece of such tuples.
     """
 
     compare: float = 0.051
@@ -119,6 +131,12 @@ class OperationCosts:
     file: float = 80_000.0
     window: float = 38_000.0
     mapped: float = 0.16
+    sort: float = 90.0
+    gather: float = 1.3
+    visit: float = 30_000.0
+    store: float = 2.0
+    piece: float = 150_000.0
+    read: float = 60_000.0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, LongType
 
 from streamjoin.budget import Budget
+from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.joins.base import WEIGHT, OutputColumn
@@ -18,6 +19,7 @@ from streamjoin.joins.multi.keys import OnMany
 from streamjoin.joins.multi.metrics import names as metric_names
 from streamjoin.joins.multi.output import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
 from streamjoin.spark.folders import reachable
 from streamjoin.spark.frames import (
@@ -39,8 +41,9 @@ from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
 from streamjoin.spark.processor import ShardProcessor
 from streamjoin.spark.requirements import n_cores, prepare
-from streamjoin.spark.routing import ByKey
+from streamjoin.spark.routing import ByKey, Routing
 from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.shares import shares_for
 from streamjoin.windows import Rows
 
 
@@ -60,6 +63,9 @@ def multi_join(
     shards: int | None = None,
     budget: Budget | None = None,
     planner: str = "jaqpot",
+    strategy: str = "auto",
+    order: str = "adaptive",
+    selectivities: Selectivities | None = None,
     shared: str | None = None,
     name: str = "streamjoin",
 ) -> DataFrame:
@@ -113,6 +119,21 @@ def multi_join(
         Who divides the budget: ``jaqpot``; ``exact`` (a linear programme: the best there is in the
         model); ``grepp`` (as jaqpot, without care for freshness); or one of the heuristics that the
         paper compares with: ``equal-hj``, ``global-hjpr``, ``e-best-hjp``, ``s-best-hjp``.
+    strategy
+        How results are found: ``tree``, two-way joins as the plan says, which keep what they form;
+        ``mjoin``, one n-ary join, which keeps the streams' rows only and forms the rest anew for
+        each row that comes; ``auto``, whichever is cheaper by what was measured while running. A
+        plan, a budget, `states` and joins on different keys are for trees. An n-ary join on
+        different keys is one operator, whose shards form a grid: a row is sent to all cells in
+        which it may meet another, and equalities may form a cycle.
+    order
+        Which stream of an n-ary join drives, that is, in what order the rows of a batch are
+        processed: ``adaptive`` (the order that costs least), ``timestamp``, ``round-robin``,
+        ``consumption-rate``, ``initial-output-size`` or ``output-rate``. It changes when results
+        of a batch come, not which.
+    selectivities
+        What is known of the streams: which part of all combinations of their rows match, such as
+        ``{"a b": 1e-5, "b c": 1e-6}``. None: measured while running.
     shared
         Folder that all machines see. With a budget, shards write there what they decided and why,
         ``decisions-<shard>.json`` in a folder for each query and join; and through it the operators
@@ -142,7 +163,7 @@ def multi_join(
 
     References
     ----------
-    Mukherji, Rundensteiner, Ward 2011 (JAQPOT), sections 2 to 4.
+    Mukherji, Rundensteiner, Ward 2011 (JAQPOT), sections 2 to 4; Valsomatzis, Gounaris 2013.
     """
     check_streams(streams)
     _refuse_other_frames(streams)
@@ -150,6 +171,7 @@ def multi_join(
     resolved = resolve_plan(
         schemas, on=on, time=time, window=window, plan=plan, freshness=freshness, states=states,
         lateness=lateness, idle_timeout=idle_timeout, budget=budget, planner=planner,
+        strategy=strategy, order=order, selectivities=selectivities,
     )  # fmt: skip
     frames = list(streams.values())
     n_steps = len(resolved.steps)
@@ -167,7 +189,7 @@ def multi_join(
     late = None if late_rows is None else LateSink.at(late_rows, name, inputs)
     n_partitions = prepare(spark, streaming=streaming)
     labels = tuple(shard_labels(n_shards_of(shards, spark, n_partitions)))
-    resolved = _over_shards(resolved, len(labels), n_cores(spark))
+    resolved = _over_shards(_calibrated(resolved), len(labels), n_cores(spark))
     folder = _shared_folder(shared, spark, budget, n_steps)
     between = None if folder is None else PlanFolder(folder, name, n_steps, len(labels))
     made: list[DataFrame] = []
@@ -203,18 +225,21 @@ def _operator(
     join_id = uuid.uuid4().hex
     remember(join_id, plan)
     form = _form(step.join, frames, COUNTERS + join_id)
+    routing: Routing = ByKey(len(labels))
+    if step.join.attributes:
+        routing = shares_for(len(labels), step.join.attributes, len(frames))
     shard = PlanShard(
         join=step.join,
         labels=labels,
         form=form,
-        agreed={**step.join.describe(), "shards": f"{len(labels)} by key"},
+        routing=routing,
+        agreed={**step.join.describe(), "shards": routing.describe()},
         join_id=join_id,
         late=late,
         shared=shared,
         step=plan.step,
         plan=(plan.resolved.tree, step.nodes) if len(plan.resolved.steps) > 1 else None,
     )
-    routing = ByKey(len(labels))
     packed = [
         frame.mapInArrow(PlanPacker(step.join, number, labels, routing), PACKED_DDL)
         for number, frame in enumerate(frames)
@@ -262,6 +287,18 @@ def _form(join: MultiJoin, frames: list[DataFrame], counters: str) -> OutputForm
         marks = 2
     metrics = metric_names([one.name for one in join.inputs])
     return OutputForm(columns, tuple(types), counters, metrics, marks)
+
+
+def _calibrated(resolved: ResolvedPlan) -> ResolvedPlan:
+    """With what operations cost on this machine, if somebody has measured it."""
+    calibration = load()
+    if calibration is None:
+        return resolved
+    steps = (
+        replace(step, join=replace(step.join, operations=calibration.operations))
+        for step in resolved.steps
+    )
+    return replace(resolved, steps=tuple(steps))
 
 
 def _over_shards(resolved: ResolvedPlan, n_shards: int, cores: int) -> ResolvedPlan:

@@ -19,6 +19,7 @@ from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, unpack_
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.processor import gather, read_agreed
+from streamjoin.spark.routing import Routing
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import MapState, SparkStore, local_folder
 from streamjoin.spark.worker import Run
@@ -36,6 +37,8 @@ class PlanShard:
         The shards' names in Spark, in order.
     form
         How results leave.
+    routing
+        How rows are spread over the shards.
     agreed
         What a checkpoint must agree on.
     join_id
@@ -54,6 +57,7 @@ class PlanShard:
     join: MultiJoin
     labels: tuple[int, ...]
     form: OutputForm
+    routing: Routing
     agreed: dict[str, str]
     join_id: str
     late: LateSink | None = None
@@ -136,12 +140,14 @@ class PlanShard:
         for number, one in enumerate(self.join.inputs):
             mine = [row for row in packed if row.side == number]
             counts[f"rows_{one.name}"] = sum(int(row.total) for row in mine) if first else 0
+            if not self.routing.counts(self.labels.index(label), number):
+                counts[f"late_{one.name}"] = counts[f"idle_late_{one.name}"] = 0
         return json.dumps([counts[name] for name in self.form.metrics])
 
     def _write_late(self, logic: MultiJoinLogic, label: int, run: Run) -> None:
         """Keep the late rows of a batch, if asked to."""
         if self.late is not None:
             shard, number = self.labels.index(label), logic.state.sequence
-            for one, late in zip(self.join.inputs, logic.late, strict=True):
-                if one.end is None:
+            for side, (one, late) in enumerate(zip(self.join.inputs, logic.late, strict=True)):
+                if one.end is None and self.routing.counts(shard, side):
                     self.late.write(one.name, late, one.stream, run, shard, number)

@@ -95,21 +95,24 @@ class SparkStore:
         """Forget a basic window."""
         self._state.removeKey(self._key(side, window))
         if self._folder is not None:
-            for path in (self._path(side, window), self._index_path(side, window)):
+            # what indexes by other attributes leave goes with the next batch's other copies
+            for path in (self._path(side, window), self._index_path(side, window, 0)):
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
 
-    def put_index(self, side: int, window: BasicWindow, index: HashIndex) -> None:
+    def put_index(
+        self, side: int, window: BasicWindow, index: HashIndex, attribute: int = 0
+    ) -> None:
         """Keep an index beside the copy of its rows; it is not part of the state."""
         if self._folder is not None:
-            _write(self._index_path(side, window), index.to_bytes())
+            _write(self._index_path(side, window, attribute), index.to_bytes())
 
-    def get_index(self, side: int, window: BasicWindow) -> HashIndex | None:
+    def get_index(self, side: int, window: BasicWindow, attribute: int = 0) -> HashIndex | None:
         """The index of a basic window if one was kept on this machine."""
         if self._folder is None:
             return None
         try:
-            path = str(self._index_path(side, window))
+            path = str(self._index_path(side, window, attribute))
             return HashIndex.from_buffer(pa.memory_map(path).read_buffer())
         except (OSError, ValueError):  # there is none, or it is cut short
             return None
@@ -155,7 +158,7 @@ class SparkStore:
             return
         with contextlib.suppress(OSError):
             for path in self._folder.iterdir():
-                if path.name.removesuffix(_INDEX) not in known:
+                if path.name.partition(_INDEX)[0] not in known:
                     path.unlink(missing_ok=True)
 
     def _key(self, side: int, window: BasicWindow) -> BlobKey:
@@ -168,9 +171,9 @@ class SparkStore:
         assert self._folder is not None
         return self._folder / self._name(side, window)
 
-    def _index_path(self, side: int, window: BasicWindow) -> Path:
+    def _index_path(self, side: int, window: BasicWindow, attribute: int) -> Path:
         path = self._path(side, window)
-        return path.with_name(path.name + _INDEX)
+        return path.with_name(f"{path.name}{_INDEX}{attribute or ''}")
 
     def _keep_copy(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         if self._folder is not None:

@@ -14,7 +14,12 @@ from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import not_negative, positive
 from streamjoin.joins.columns import kind_name, nullable
 from streamjoin.joins.multi.keys import Keys, OnMany, Schemas, parse_on
-from streamjoin.joins.multi.operators import Operator, default_plan, operators_of
+from streamjoin.joins.multi.operators import (
+    Operator,
+    default_plan,
+    one_operator,
+    operators_of,
+)
 from streamjoin.joins.multi.output import (
     BEGINS,
     ENDS,
@@ -27,6 +32,12 @@ from streamjoin.joins.multi.output import (
     prefixed,
 )
 from streamjoin.joins.multi.settings import TOGETHER, Freshness, Input, MultiJoin
+from streamjoin.joins.multi.strategies import (
+    Selectivities,
+    attributes_of,
+    resolve_sizes,
+    resolve_strategy,
+)
 from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
 from streamjoin.planning.planners import PLANNERS
 from streamjoin.planning.tree import Tree
@@ -98,6 +109,9 @@ def resolve_plan(
     idle_timeout: Duration | None = None,
     budget: Budget | None = None,
     planner: str = "jaqpot",
+    strategy: str = "auto",
+    order: str = "adaptive",
+    selectivities: Selectivities | None = None,
 ) -> ResolvedPlan:
     """Settings of a join of many streams, or an error that names the argument.
 
@@ -114,7 +128,7 @@ def resolve_plan(
         raise ConfigError(msg)
     schemas = {name: nullable(schema) for name, schema in schemas.items()}
     names = list(schemas)
-    keys = parse_on(on, schemas)
+    keys = parse_on(on, schemas, may_be_cyclic=strategy == "mjoin")
     tree = _tree(plan, names, keys)
     late_us = not_negative(lateness, "lateness")
     windows = _windows(window, names)
@@ -129,6 +143,13 @@ def resolve_plan(
         msg = f"planner: got {planner!r} without a budget; allowed: only with one"
         raise ConfigError(msg)
     operators = operators_of(tree, keys)
+    only_trees = {"plan": plan, "budget": budget, "states": states}
+    chosen, driven = resolve_strategy(
+        strategy, order, only_trees, len(names), one_key=len(operators) == 1
+    )
+    several = chosen == "mjoin" and len(operators) > 1
+    if several:
+        operators = [one_operator(tree, keys)]
     if limits is not None:
         limits = replace(limits, chained=len(operators) > 1)
     _refuse_in_chains(operators, windows, states)
@@ -136,8 +157,23 @@ def resolve_plan(
     made = _Making(tree, keys, streams, ages, idle_us, limits)
     steps = [made.step(number, operators) for number in range(len(operators))]
     steps[-1] = replace(steps[-1], join=_with_states(steps[-1].join, states, plan))
-    if plan is None and len(operators) == 1 and len(names) > 2:
-        steps[-1] = replace(steps[-1], join=replace(steps[-1].join, adaptive=True))
+    is_adaptive = plan is None and len(operators) == 1 and len(names) > 2
+    if selectivities is not None and not is_adaptive:
+        why = "a plan" if plan is not None else "joins whose plan does not change"
+        msg = f"selectivities: got some with {why}; allowed: only where they decide something"
+        raise ConfigError(msg)
+    if is_adaptive or chosen == "mjoin":
+        join = steps[-1].join
+        inputs = [(name, list(streams[name].schema.names)) for name in names]
+        join = replace(
+            join,
+            adaptive=True,
+            strategy=chosen,
+            order=driven,
+            sizes=resolve_sizes(selectivities, names),
+            attributes=attributes_of(keys, inputs) if several else (),
+        )
+        steps[-1] = replace(steps[-1], join=join)
     return ResolvedPlan(tree, keys, tuple(steps), plan is None)
 
 
@@ -198,8 +234,9 @@ class _Making:
         columns = self._columns(node)
         key = []
         for one in (self._keys.classes[i] for i in classes):
-            stream = next(name for name in names if name in one.columns)
-            key.append(columns.index((stream, one.columns[stream])))
+            stream = next((name for name in names if name in one.columns), None)
+            if stream is not None:
+                key.append(columns.index((stream, one.columns[stream])))
         if node < self._tree.n_streams:
             return Input(names[0], replace(self._streams[names[0]], key=tuple(key)))
         streams = [self._streams[name] for name in names]

@@ -1,23 +1,11 @@
 """Half-way joins: tuples of a node probe the state of the node's sibling (JAQ-A6, JAQ-A11)."""
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Final
 
-import numpy as np
-
-from streamjoin._typing import Positions
-from streamjoin.core.index import HashIndex
-from streamjoin.joins.matching import MAX_PAIRS
+from streamjoin.joins.multi.probing import Found, Probing
 from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.states import States
 from streamjoin.joins.multi.tuples import Tuples, combine, overlap
-
-FEW: Final = 8
-"""Where so many times the probing tuples are fewer than those of a piece, its index is kept."""
-_WHOLE: Final = (-(2**63), 2**63 - 1)
-Found = tuple[Positions, Positions]
-"""Positions of the probing tuples, and of those that they meet."""
 
 
 class HalfwayJoin:
@@ -47,7 +35,8 @@ class HalfwayJoin:
         self.arrived, self.probing = arrived, probing
         self._partner = states.tree.sibling(node)
         self._is_left = states.tree.children(states.tree.parents[node])[0] == node
-        self._spans = [join.span_us(states.tree, x) for x in self._pair]
+        mine, self._span = (join.span_us(states.tree, x) for x in self._pair)
+        self._by_index = Probing(probing, mine)
         is_last = states.tree.parents[node] == states.tree.root
         self._names_only = is_last and not join.hands_on
         rigid = all(x < states.tree.n_streams and join.inputs[x].end is None for x in self._pair)
@@ -64,18 +53,18 @@ class HalfwayJoin:
             return
         low, high = int(probing.starts[0].min()), int(probing.ends[0].max())
         for piece, tuples in self._states.stored(self._partner, low, high):
-            if FEW * len(probing) < piece.rows:
+            if self._by_index.pays_to_keep(piece.rows):
                 index = self._states.index(self._partner, piece)
-                found = self._by_their_index(index, tuples)
+                found = self._by_index.into(index, self._span)
             else:
-                found = self._by_my_index(tuples)
+                found = self._by_index.past(tuples, self._span)
             yield from self._formed(tuples, found)
 
     def with_new(self, other: "HalfwayJoin") -> Iterator[Tuples]:
         """What probing tuples form with the new ones of the partner."""
         if not (len(self.probing) and len(other.arrived)):
             return
-        yield from self._formed(other.arrived, self._by_my_index(other.arrived))
+        yield from self._formed(other.arrived, self._by_index.past(other.arrived, self._span))
 
     def with_earlier(self, other: "HalfwayJoin") -> Iterator[Tuples]:
         """What they form with those of the partner's new tuples that begin before them.
@@ -84,26 +73,10 @@ class HalfwayJoin:
         """
         if not (len(self.probing) and len(other.arrived)):
             return
-        for mine, theirs in self._by_my_index(other.arrived):
+        for mine, theirs in self._by_index.past(other.arrived, self._span):
             starts = self.probing.starts[0][mine], other.arrived.starts[0][theirs]
             later = starts[0] > starts[1] if self._is_left else starts[0] >= starts[1]
             yield from self._formed(other.arrived, iter([(mine[later], theirs[later])]))
-
-    @cached_property
-    def _index(self) -> HashIndex:
-        return HashIndex.build(self.probing.keys, np.ascontiguousarray(self.probing.starts[0]))
-
-    def _by_my_index(self, tuples: Tuples) -> Iterator[Found]:
-        mine, theirs = self._spans
-        low, high = (-mine, theirs) if max(self._spans) < FAR else _WHOLE
-        return self._index.probe_chunks(tuples.keys, tuples.starts[0], low, high, MAX_PAIRS)
-
-    def _by_their_index(self, index: HashIndex, tuples: Tuples) -> Iterator[Found]:
-        mine, theirs = self._spans
-        low, high = (-theirs, mine) if max(self._spans) < FAR else _WHOLE
-        probing = self.probing
-        found = index.probe_chunks(probing.keys, probing.starts[0], low, high, MAX_PAIRS)
-        return ((at_mine, at_theirs) for at_theirs, at_mine in found)
 
     def _formed(self, tuples: Tuples, found: Iterator[Found]) -> Iterator[Tuples]:
         for mine, theirs in found:

@@ -65,8 +65,10 @@ class Keys:
         )
 
 
-def parse_on(on: OnMany, schemas: Schemas) -> Keys:
+def parse_on(on: OnMany, schemas: Schemas, *, may_be_cyclic: bool = False) -> Keys:
     """Read `on`, or say what is wrong with it.
+
+    Equalities that form a cycle can only be checked by one n-ary join.
 
     Examples
     --------
@@ -91,7 +93,8 @@ def parse_on(on: OnMany, schemas: Schemas) -> Keys:
     found = tuple(KeyClass(_checked(one, schemas)) for one in classes)
     _refuse_twice(found)
     _refuse_disconnected(found, schemas)
-    _refuse_cycles(found, schemas)
+    if not may_be_cyclic:
+        _refuse_cycles(found, schemas)
     return Keys(found, shared)
 
 
@@ -225,8 +228,8 @@ def _refuse_cycles(classes: Sequence[KeyClass], schemas: Schemas) -> None:
                 changed = True
     if edges:
         msg = (
-            f"on: the equalities of {', '.join(edges)} form a cycle; allowed: equalities that do "
-            "not (leave one out and put it into a filter on the result)"
+            f"on: the equalities of {', '.join(edges)} form a cycle; allowed: with "
+            "strategy='mjoin', or equalities that do not (leave one out and filter the result)"
         )
         raise ConfigError(msg)
 

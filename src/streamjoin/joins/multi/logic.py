@@ -19,14 +19,19 @@ from streamjoin.joins.late_rows import LateRows, split_late
 from streamjoin.joins.multi.halfway import HalfwayJoin
 from streamjoin.joins.multi.limits import Limits
 from streamjoin.joins.multi.metrics import Counts
+from streamjoin.joins.multi.nary import NaryJoin
 from streamjoin.joins.multi.ordering import release
-from streamjoin.joins.multi.reordering import reorder
+from streamjoin.joins.multi.reordering import reorder, situation
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
+from streamjoin.joins.multi.turns import turns_of
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
+from streamjoin.planning.drivers import Turns, Waiting, groups_of
+from streamjoin.planning.nary import Sizes, probing_sequences
+from streamjoin.planning.nary_choice import adaptive_groups
 from streamjoin.shedding.allowances import AllowanceState
 from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
 from streamjoin.shedding.stream_clock import span_seconds
@@ -86,6 +91,7 @@ class MultiJoinLogic:
         batches = release(join, state, self._store, on_time, since)
         self._limits = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
+        state.brings([len(tuples) for tuples in new])
         rows = Rows(join, states)
         yield from self._results(rows, new)
         # from the root down: tuples name rows that those of a join below carry and may drop
@@ -128,7 +134,7 @@ class MultiJoinLogic:
         """Do all joins, and let their results come out many at a time."""
         few: list[Tuples] = []
         n = spent_ns = 0
-        for results in self._joined(new):
+        for results in self._driven(rows, new) if self.state.nary else self._joined(new):
             few.append(results)
             n += len(results)
             if n >= GATHERED:
@@ -155,6 +161,26 @@ class MultiJoinLogic:
             n_streams = len(tree.streams(node))
             new.append(Tuples.joined(list(formed), self.join.n_axes, n_streams))
             self.counts["intermediate"] += len(new[-1])
+
+    def _driven(self, rows: Rows, new: list[Tuples]) -> Iterator[Tuples]:
+        """Let the streams drive one after the other (VAL-A1, VAL-A2)."""
+        join, k = self.join, len(new)
+        sizes = join.sizes or self.state.sizes or Sizes((1.0,) * k, {}, 1.0)
+        buffers = [len(tuples) for tuples in new]
+        now = situation(join, self.state, self._states, sizes, buffers)
+        tables = [stored + n for stored, n in zip(now.tables, buffers, strict=True)]
+        sequences = probing_sequences(k, sizes, join.can_follow, tables)
+        by: Turns = "position"
+        if join.order == "adaptive" and sizes.joined:
+            groups = adaptive_groups(now, sequences)
+        else:
+            waiting = Waiting(tuple(buffers), tuple(map(int, now.tables)), tuple(self.state.totals))
+            order = "initial-output-size" if join.order == "adaptive" else join.order
+            groups, by = groups_of(order, waiting)
+        turns = turns_of(groups, by, [tuples.starts[0] for tuples in new])
+        nary = NaryJoin(join, self._states, rows, new, sequences, self.counts)
+        self.counts["nary"] = 1
+        yield from nary.results(turns)
 
     def _half(self, node: int, arrived: Tuples) -> HalfwayJoin:
         probing = arrived if self._limits is None else self._limits.probing(node, arrived)

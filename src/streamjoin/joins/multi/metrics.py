@@ -26,6 +26,8 @@ OF_ALL: Final = (
     "adapted",
     "infeasible",
     "reordered",
+    "nary",
+    "driver_changes",
 )
 """Counted of the whole plan.
 
@@ -34,7 +36,8 @@ skipped; `results` those of the root, of which `stale` ones are withheld and `ro
 `missed` is an estimate of the results that were not found; `state_rows` are remembered rows of the
 streams and `intermediate_rows` remembered tuples of joins; `analysed` and `adapted` count how often
 allowances were thought over and changed, `infeasible` shards in which the freshness asked for
-cannot be had, `reordered` changes of the plan.
+cannot be had, `reordered` changes of the plan, `nary` shards that work as one n-ary join and
+`driver_changes` how often another of its inputs drove.
 """
 
 Counts = Counter[str]

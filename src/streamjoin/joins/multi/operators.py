@@ -78,6 +78,17 @@ def operators_of(tree: Tree, keys: Keys) -> list[Operator]:
     return [_operator(tree, on, top) for top in tops]
 
 
+def one_operator(tree: Tree, keys: Keys) -> Operator:
+    """One n-ary join of all streams, whatever their keys are."""
+    streams = tuple(range(tree.n_streams))
+    return Operator(
+        classes=tuple(range(len(keys.classes))),
+        inputs=streams,
+        nodes=tuple(range(tree.root + 1)),
+        tree=tree,
+    )
+
+
 def _operator(tree: Tree, on: dict[int, tuple[int, ...]], top: int) -> Operator:
     inputs: list[int] = []
     joins: list[int] = []

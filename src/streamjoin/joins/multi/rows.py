@@ -1,5 +1,6 @@
 """From names of rows back to rows, a column at a time."""
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -7,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.core.keys import equal_keys
+from streamjoin._typing import Keys
+from streamjoin.core.keys import equal_keys, is_exact
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
 from streamjoin.joins.multi.settings import END, START, MultiJoin
@@ -47,14 +49,25 @@ class Rows:
 
     def verified(self, results: Tuples) -> Tuples:
         """Leave out results whose keys only have equal hashes."""
-        streams = [one.stream for one in self._join.inputs]
-        if all(stream.has_exact_key for stream in streams):
-            return results
-        first = [self._column(results, 0, i) for i in streams[0].key]
         same = np.ones(len(results), np.bool_)
-        for number, stream in enumerate(streams[1:], start=1):
-            same &= equal_keys(first, [self._column(results, number, i) for i in stream.key])
+        for (first, columns), *others in self._hashed:
+            mine = [self._column(results, first, i) for i in columns]
+            for number, theirs in others:
+                same &= equal_keys(mine, [self._column(results, number, i) for i in theirs])
         return results if same.all() else results.take(same)
+
+    @cached_property
+    def _hashed(self) -> list[list[tuple[int, tuple[int, ...]]]]:
+        """Inputs with their columns that must be equal, where only hashes of these were."""
+        streams = self._join.streams
+        if not self._join.attributes:
+            exact = all(stream.has_exact_key for stream in streams)
+            return [] if exact else [[(i, one.key) for i, one in enumerate(streams)]]
+        return [
+            [(number, (position,)) for number, position in one.items()]
+            for one in self._join.attributes
+            if not all(is_exact(streams[i].schema.types[position]) for i, position in one.items())
+        ]
 
     def fresh(self, results: Tuples, newest: int | None, counts: list[int]) -> Holds:
         """Which results have no tuple that is too old by now (JAQ-A9).
@@ -94,6 +107,13 @@ class Rows:
         found = self._places(number, ids)
         columns = [self._named(number, found, position) for position in range(len(schema))]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def attribute_keys(self, number: int, ids: Longs, attribute: int) -> Keys:
+        """What rows of an input have in an attribute, by their names."""
+        pieces, places = self._places(number, ids)
+        parts = [self._states.attribute_keys(number, piece, attribute) for piece in pieces]
+        found: Keys = np.concatenate([np.empty(0, np.int64), *parts]).take(np.asarray(places))
+        return found
 
     def _column(self, results: Tuples, number: int, position: int) -> pa.Array:
         return self._named(number, self._found(results, number), position)

@@ -9,17 +9,23 @@ Where a window counts tuples, those of its stream that come before the last one 
 (time, stream, arrival) are counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 from streamjoin.core.stream import Stream
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.window_join import format_window
+from streamjoin.planning.algorithm_choice import OperationCosts
+from streamjoin.planning.drivers import Order
+from streamjoin.planning.nary import Sizes
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.plan_limits import PlanLimits
 
+Strategy = Literal["auto", "mjoin", "tree"]
+Attribute = Mapping[int, int]
+"""Position of a column by input."""
 STATE_VERSION: Final = 1
 FAR: Final = 2**62
 """An end that never comes."""
@@ -102,6 +108,18 @@ class MultiJoin:
         After so long without a row an input no longer holds the watermark; None for never.
     limits
         What probing may take; None for an exact join.
+    strategy
+        Whether results are found by the tree, by one n-ary join without intermediate state
+        (VAL-A1), or by whichever is cheaper.
+    order
+        Which input of an n-ary join drives when.
+    sizes
+        Sizes of joins of the streams, where they are given; else they are measured.
+    attributes
+        For each class of columns that must be equal, the inputs that have one and its position;
+        none where all inputs have one key. Only an n-ary join can have several.
+    operations
+        What its operations cost.
     """
 
     inputs: tuple[Input, ...]
@@ -112,6 +130,11 @@ class MultiJoin:
     states: tuple[int | None, ...] = ()
     idle_us: int | None = None
     limits: PlanLimits | None = None
+    strategy: Strategy = "tree"
+    order: Order = "adaptive"
+    sizes: Sizes | None = None
+    attributes: tuple[Attribute, ...] = ()
+    operations: OperationCosts = OperationCosts()  # noqa: RUF009  # frozen
 
     @cached_property
     def counted(self) -> tuple[int, ...]:
@@ -161,12 +184,21 @@ class MultiJoin:
             return FAR if stream.window_rows is not None else stream.window_us
         if self.limit_of(node) is not None:
             return FAR
-        return max(self.span_us(tree, child) for child in tree.children(node))
+        # It begins when the last of its rows came: from there each window reaches less far.
+        return min(self.span_us(tree, child) for child in tree.children(node))
+
+    def can_follow(self, done: frozenset[int], number: int) -> bool:
+        """Whether an equality links an input to some others."""
+        return not self.attributes or any(
+            number in one and not done.isdisjoint(one) for one in self.attributes
+        )
 
     def describe(self) -> dict[str, str]:
         """What a checkpoint of this join must agree on, in the user's words."""
         said = {"version": f"multi {STATE_VERSION}"}
         said["plan"] = "chosen while it runs" if self.adaptive else str(self.tree)
+        if self.attributes:
+            said["plan"] = "one n-ary join of several keys"
         said["streams"] = ", ".join(one.name for one in self.inputs)  # pieces go by their order
         for one in self.inputs:
             names = one.stream.schema.names

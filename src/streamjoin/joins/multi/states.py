@@ -14,14 +14,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin._typing import Keys
 from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
+from streamjoin.core.keys import column_keys
+from streamjoin.core.statistics import WEIGHT
 from streamjoin.core.stream import Stream
 from streamjoin.core.window import MOST_SLICES, N_BASIC_WINDOWS, BasicWindow
 from streamjoin.joins.base import WindowStore
 from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples, of_rows
 from streamjoin.joins.progress import Progress
+from streamjoin.planning.nary import Sizes
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.allowances import AllowanceState
 
@@ -62,7 +66,15 @@ class MultiJoinState(Progress):
     pieces, carried
         What is stored of each node; and rows of each stream that tuples have as their own.
     tree
-        The plan that is running.
+        The plan that is running, or would.
+    nary
+        Whether one n-ary join runs instead.
+    arrivals
+        Rows of each stream that a batch brings, as an average that forgets.
+    totals
+        Rows of each stream so far.
+    sizes
+        Sizes of joins as they were measured.
     limits
         What is known for keeping limits; None where there are none.
     """
@@ -75,6 +87,10 @@ class MultiJoinState(Progress):
     pieces: list[list[Piece]] = field(default_factory=list)
     carried: list[list[Piece]] = field(default_factory=list)
     tree: str = ""
+    nary: bool = False
+    arrivals: list[float] = field(default_factory=list)
+    totals: list[int] = field(default_factory=list)
+    sizes: Sizes | None = None
     limits: AllowanceState | None = None
 
     @classmethod
@@ -89,7 +105,16 @@ class MultiJoinState(Progress):
             pieces=[[] for _ in range(join.tree.root)],
             carried=[[] for _ in range(k)],
             tree=str(join.tree),
+            nary=join.strategy != "tree",
+            arrivals=[0.0] * k,
+            totals=[0] * k,
         )
+
+    def brings(self, rows: list[int]) -> None:
+        """See how many rows of each stream a batch brings."""
+        known = self.arrivals if any(self.totals) else rows
+        self.arrivals = [a + WEIGHT * (n - a) for a, n in zip(known, rows, strict=True)]
+        self.totals = [total + n for total, n in zip(self.totals, rows, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
@@ -98,6 +123,7 @@ class MultiJoinState(Progress):
             of = getattr(self, name)
             values[name] = [[list(asdict(piece).values()) for piece in node] for node in of]
         values["limits"] = None if self.limits is None else self.limits.to_dict()
+        values["sizes"] = None if self.sizes is None else self.sizes.to_dict()
         return values
 
     @classmethod
@@ -109,7 +135,12 @@ class MultiJoinState(Progress):
         }
         limits = values["limits"]
         known = None if limits is None else AllowanceState.from_dict(limits)
-        return cls(**{**values, **pieces, "limits": known})
+        if "totals" not in values:  # of a version that had no n-ary join
+            k = len(values["released"])
+            values = {**values, "arrivals": [0.0] * k, "totals": [0] * k}
+        sizes = values.get("sizes")
+        measured = None if sizes is None else Sizes.from_dict(sizes)
+        return cls(**{**values, **pieces, "limits": known, "sizes": measured})
 
 
 def _piece(values: Sequence[Any]) -> Piece:
@@ -131,6 +162,7 @@ class States:
         self.tree = Tree.parse(state.tree, [one.name for one in join.inputs])
         self._tuples: dict[int, Tuples] = {}
         self._batches: dict[tuple[int, int], Batch] = {}
+        self._keys: dict[tuple[int, int], Keys] = {}
         self._rows = {
             (number, piece.slice): piece
             for of in (state.pieces, state.carried)
@@ -177,14 +209,25 @@ class States:
             return self.batch(number, piece).bytes_per_row
         return 1 + stored.size // stored.rows
 
-    def index(self, node: int, piece: Piece) -> HashIndex:
-        """The hash index of a piece; it is made once."""
-        index = self._store.get_index(node, piece)
+    def index(self, node: int, piece: Piece, attribute: int = 0) -> HashIndex:
+        """The hash index of a piece by an attribute; it is made once."""
+        index = self._store.get_index(node, piece, attribute)
         if index is None:
             tuples = self.tuples(node, piece)
-            index = HashIndex.build(tuples.keys, tuples.starts[0])
-            self._store.put_index(node, piece, index)
+            keys = tuples.keys
+            if self._join.attributes:
+                keys = self.attribute_keys(node, piece.slice, attribute)
+            index = HashIndex.build(keys, tuples.starts[0])
+            self._store.put_index(node, piece, index, attribute)
         return index
+
+    def attribute_keys(self, number: int, piece: int, attribute: int) -> Keys:
+        """What the rows of a piece have in an attribute."""
+        found = self._keys.get((piece, attribute))
+        if found is None:
+            column = self.batch(number, piece).rows.column(self._join.attributes[attribute][number])
+            found = self._keys[piece, attribute] = column_keys(column)
+        return found
 
     def arrive(self, number: int, batch: Batch) -> Tuples:
         """Cut new rows of a stream into pieces, which have names from now on; their tuples."""

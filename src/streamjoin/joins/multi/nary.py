@@ -1,0 +1,175 @@
+"""One n-ary join: new tuples of a stream probe all others, and nothing in between is kept (VAL-A1).
+
+The streams drive one after the other. A tuple that drives probes the tables of the others in its
+stream's *probing sequence*, the most selective first, and is dropped at the first that has no match
+(VAL-A3). The table of a stream is what is stored of it and those of its new tuples that have driven
+already: so each result is found once, by the last of its tuples in that order.
+
+Tuples of a turn go together, a part at a time: what a probe has formed probes on before the next
+part is formed. So results come early, and what is in memory does not grow with them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin._typing import Keys, Positions
+from streamjoin.joins.multi.metrics import Counts
+from streamjoin.joins.multi.probing import Found, Probing
+from streamjoin.joins.multi.rows import Rows
+from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.states import States
+from streamjoin.joins.multi.tuples import Tuples, combine, overlap
+from streamjoin.joins.multi.turns import Turn
+
+TOGETHER: Final = 1 << 17
+"""Intermediate tuples that probe on together, if there are as many."""
+
+
+class NaryJoin:
+    """The new tuples of a batch and the tables of all streams.
+
+    Parameters
+    ----------
+    join, states, rows
+        Settings, what is remembered, and where rows are looked up.
+    new
+        New tuples of each stream.
+    sequences
+        In what order those of each probe the others.
+    counts
+        Where its work is counted.
+    """
+
+    def __init__(
+        self,
+        join: MultiJoin,
+        states: States,
+        rows: Rows,
+        new: Sequence[Tuples],
+        sequences: Sequence[Sequence[int]],
+        counts: Counts,
+    ) -> None:
+        self._join, self._states, self._rows = join, states, rows
+        self._new, self._sequences, self._counts = new, sequences, counts
+        self._drained = [0] * len(new)
+        self._spans = [join.span_us(states.tree, i) for i in range(len(new))]
+        self._lines = states.tree.streams(states.tree.root)
+
+    def results(self, turns: Iterator[Turn]) -> Iterator[Tuples]:
+        """All results, in the order in which the turns bring them."""
+        for n, turn in enumerate(turns):
+            self._counts["driver_changes"] += n > 0
+            tuples = self._new[turn.driver].take(slice(turn.start, turn.stop))
+            self._counts[f"probed_{self._join.inputs[turn.driver].name}"] += len(tuples)
+            yield from self._probed(tuples, (turn.driver,), self._sequences[turn.driver])
+            self._drained[turn.driver] = turn.stop
+
+    def _probed(
+        self, tuples: Tuples, done: tuple[int, ...], rest: Sequence[int]
+    ) -> Iterator[Tuples]:
+        """Results that tuples of some streams form with those of the rest, one after the other."""
+        if not rest:
+            yield self._in_lines(tuples, done)
+            return
+        self._counts["work"] += len(tuples)
+        if len(done) > 1:
+            self._counts["probed_intermediate"] += len(tuples)
+        for part in _gathered(self._met(tuples, done, rest[0], is_last=len(rest) == 1)):
+            self._counts["work"] += len(part)
+            self._counts["intermediate"] += len(part) if len(rest) > 1 else 0
+            yield from self._probed(part, (*done, rest[0]), rest[1:])
+
+    def _met(
+        self, tuples: Tuples, done: tuple[int, ...], other: int, *, is_last: bool
+    ) -> Iterator[Tuples]:
+        """What tuples form with the table of one stream."""
+        attributes = self._attributes(done, other)
+        probing = Probing(self._keyed(tuples, done, attributes), min(self._spans[i] for i in done))
+        names_only = is_last and not self._join.hands_on
+        rigid = len(done) == 1 and all(self._join.inputs[i].end is None for i in (*done, other))
+        checked = self._join.n_axes > 1 or not rigid
+        low, high = int(tuples.starts[0].min()), int(tuples.ends[0].max())
+        span, first = self._spans[other], attributes[0] if attributes else 0
+        more = [(a, self._keys(tuples, done, a)) for a in attributes[1:]]
+
+        def formed(theirs: Tuples, found: Iterator[Found]) -> Iterator[Tuples]:
+            others = [(mine, self._keys(theirs, (other,), a)) for a, mine in more]
+            for at, at_theirs in found:
+                if checked or others:
+                    holds = _holds(tuples, at, theirs, at_theirs, others, checked)
+                    at, at_theirs = at[holds], at_theirs[holds]
+                if len(at):
+                    yield combine(tuples, at, theirs, at_theirs, names_only=names_only)
+
+        for piece, stored in self._states.stored(other, low, high):
+            if probing.pays_to_keep(piece.rows):
+                found = probing.into(self._states.index(other, piece, first), span)
+            else:
+                found = probing.past(self._keyed(stored, (other,), attributes), span)
+            yield from formed(stored, found)
+        if self._drained[other]:
+            new = self._new[other].take(slice(0, self._drained[other]))
+            yield from formed(new, probing.past(self._keyed(new, (other,), attributes), span))
+
+    def _attributes(self, done: tuple[int, ...], other: int) -> list[int]:
+        """Attributes that link a stream to others; none where there is one key."""
+        return [
+            i
+            for i, one in enumerate(self._join.attributes)
+            if other in one and any(number in one for number in done)
+        ]
+
+    def _keyed(self, tuples: Tuples, done: tuple[int, ...], attributes: list[int]) -> Tuples:
+        """Tuples with what they have in the first attribute as their keys."""
+        if not attributes:
+            return tuples
+        return replace(tuples, keys=self._keys(tuples, done, attributes[0]))
+
+    def _keys(self, tuples: Tuples, done: tuple[int, ...], attribute: int) -> Keys:
+        """What tuples have in an attribute, by the first of their streams that has it."""
+        columns = self._join.attributes[attribute]
+        line = next(i for i, number in enumerate(done) if number in columns)
+        return self._rows.attribute_keys(done[line], tuples.ids[line], attribute)
+
+    def _in_lines(self, tuples: Tuples, done: tuple[int, ...]) -> Tuples:
+        """Results with the names of their rows in the order of the plan's streams."""
+        if done == self._lines:
+            return tuples
+        return replace(tuples, ids=tuples.ids[[done.index(number) for number in self._lines]])
+
+
+def _holds(
+    x: Tuples,
+    at_x: Positions,
+    y: Tuples,
+    at_y: Positions,
+    keys: list[tuple[Keys, Keys]],
+    checked: bool,
+) -> NDArray[np.bool_]:
+    """Which pairs overlap, and are equal in all other attributes too."""
+    holds = overlap(x, at_x, y, at_y) if checked else np.ones(len(at_x), np.bool_)
+    for mine, theirs in keys:
+        holds &= mine.take(at_x) == theirs.take(at_y)
+    return holds
+
+
+def _gathered(parts: Iterator[Tuples]) -> Iterator[Tuples]:
+    """The same tuples in fewer and larger parts."""
+    few: list[Tuples] = []
+    n = 0
+    for part in parts:
+        few.append(part)
+        n += len(part)
+        if n >= TOGETHER:
+            yield Tuples.joined(few, *_shape(part))
+            few, n = [], 0
+    if few:
+        yield Tuples.joined(few, *_shape(few[0]))
+
+
+def _shape(tuples: Tuples) -> tuple[int, int]:
+    return len(tuples.starts), len(tuples.ids)

@@ -1,0 +1,172 @@
+"""Which stream drives, and whether an n-ary join or a tree of joins is better: by predicted costs.
+
+Neither changes what the results are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Final, Literal
+
+from streamjoin.planning.drivers import Groups
+from streamjoin.planning.join_order import choose_tree
+from streamjoin.planning.nary import CanFollow, Sequences, Streams, probing_sequences
+from streamjoin.planning.nary_cost import Cost, Drains, Situation, mjoin_cost, tree_cost
+from streamjoin.planning.tree import Tree
+
+Strategy = Literal["mjoin", "tree"]
+EXHAUSTIVE: Final = 5
+"""Up to so many streams all orders are compared; above, the next one is chosen again and again."""
+ALIKE: Final = 1.01
+"""Orders that cost so little more than the cheapest are as good, and early results decide."""
+CLEARLY: Final = 1.1
+"""The other strategy takes over if the one that runs costs more than so many times as much."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of two ways to evaluate a join is the better one.
+
+    Parameters
+    ----------
+    strategy
+        The better one.
+    tree, sequences
+        The best tree, and the probing sequences of the n-ary join.
+    mjoin, tree_cost
+        What a batch costs in each.
+    intermediate_rows
+        Intermediate tuples that the tree would remember.
+    reason
+        Why, in one sentence.
+    """
+
+    strategy: Strategy
+    tree: Tree
+    sequences: Sequences
+    mjoin: Cost
+    tree_cost: Cost
+    intermediate_rows: float
+    reason: str
+
+
+def adaptive_groups(situation: Situation, sequences: Sequences) -> Groups:
+    """The order in which draining the streams costs least.
+
+    Up to 5 streams all orders are compared. Of those that cost at most 1 % more than the cheapest,
+    the one is taken whose results come earliest on average. Above, the next stream is the one that
+    brings most results for its cost, again and again.
+
+    Examples
+    --------
+    Stream 0 brings much more than is remembered of it. If it waits, the others probe little.
+
+    >>> from streamjoin.planning.algorithm_choice import OperationCosts
+    >>> from streamjoin.planning.nary import Sizes
+    >>> sizes = Sizes((500, 500, 500), {3: 250, 5: 250, 6: 250, 7: 125}, keys=1000)
+    >>> at = Situation((5000, 50, 50), (500, 500, 500), (4, 4, 4), sizes, OperationCosts())
+    >>> adaptive_groups(at, probing_sequences(3, sizes))
+    ((1,), (2,), (0,))
+    """
+    drains, streams = Drains(situation, sequences), range(situation.n_streams)
+    if len(streams) > EXHAUSTIVE:
+        return _greedy(drains, len(streams))
+    ways = [_drained(drains, order) for order in permutations(streams)]
+    limit = ALIKE * min(us for us, _, _ in ways)
+    _, order = min((waited, order) for us, waited, order in ways if us <= limit)
+    return tuple((j,) for j in order)
+
+
+def _drained(drains: Drains, order: tuple[int, ...]) -> tuple[float, float, tuple[int, ...]]:
+    """What an order costs, and how long all its results wait together."""
+    us, waited, before = 0.0, 0.0, frozenset[int]()
+    for j in order:
+        cost = drains.cost(j, before)
+        waited += cost.results * (us + cost.us / 2)
+        us += cost.us
+        before |= {j}
+    return us, waited, order
+
+
+def _greedy(drains: Drains, n_streams: int) -> Groups:
+    before, left, order = frozenset[int](), set(range(n_streams)), list[int]()
+    while left:
+        costs = {j: drains.cost(j, before) for j in sorted(left)}
+        chosen = max(costs, key=lambda j: (costs[j].results / (costs[j].us or 1.0), -j))
+        before |= {chosen}
+        left.remove(chosen)
+        order.append(chosen)
+    return tuple((j,) for j in order)
+
+
+def choose(
+    names: Sequence[str],
+    situation: Situation,
+    *,
+    can_follow: CanFollow | None = None,
+    stay: Strategy | None = None,
+) -> Choice:
+    """Compare an n-ary join with the best tree.
+
+    Parameters
+    ----------
+    names
+        The streams.
+    situation
+        What is known.
+    can_follow
+        Which streams are linked to others; None if all are, by a common key.
+    stay
+        The strategy that runs: the other one must be clearly better, as the change has its price.
+
+    Examples
+    --------
+    Tuples of a and b never match: the n-ary join lets those of c probe both.
+
+    >>> from streamjoin.planning.algorithm_choice import OperationCosts
+    >>> from streamjoin.planning.nary import Sizes
+    >>> tables = (10_000.0,) * 3
+    >>> sizes = Sizes(tables, {3: 0, 5: 1e6, 6: 1e6, 7: 0}, keys=100)
+    >>> at = Situation((1000, 1000, 1000), tables, (10, 10, 10), sizes, OperationCosts())
+    >>> choice = choose(["a", "b", "c"], at)
+    >>> choice.strategy, str(choice.tree), choice.sequences
+    ('tree', '(a b) c', ((1, 2), (0, 2), (0, 1)))
+    """
+    n, sizes, tables = len(names), situation.sizes, situation.tables
+    sequences = probing_sequences(n, sizes, can_follow, tables)
+    mjoin = mjoin_cost(situation, sequences, adaptive_groups(situation, sequences))
+
+    def connected(left: Streams, right: Streams) -> bool:
+        return can_follow is None or any(can_follow(left, i) for i in right)
+
+    def cardinality(streams: Streams) -> float:
+        return sizes.of(streams, tables)
+
+    tree = choose_tree(names, situation.arrivals, cardinality, connected=connected).numbered(names)
+    cost = tree_cost(tree, situation)
+    rows = sum(situation.stored(tree.streams(node)) for node in tree.susceptible)
+    strategy = _better(mjoin, cost, stay)
+    reason = _reason(strategy, mjoin, cost, tree, rows, stay)
+    return Choice(strategy, tree, sequences, mjoin, cost, rows, reason)
+
+
+def _better(mjoin: Cost, tree: Cost, stay: Strategy | None) -> Strategy:
+    if stay == "mjoin":
+        return "tree" if mjoin.us > CLEARLY * tree.us else "mjoin"
+    if stay == "tree":
+        return "mjoin" if tree.us > CLEARLY * mjoin.us else "tree"
+    return "mjoin" if mjoin.us <= tree.us else "tree"
+
+
+def _reason(
+    strategy: Strategy, mjoin: Cost, tree: Cost, plan: Tree, rows: float, stay: Strategy | None
+) -> str:
+    """Why, in one sentence."""
+    costs = {"mjoin": mjoin.us, "tree": tree.us}
+    cheaper = costs[strategy] <= min(costs.values())
+    words = {"mjoin": "one n-ary join", "tree": f"the tree {plan}, which keeps {rows:,.0f} rows,"}
+    other: Strategy = "tree" if strategy == "mjoin" else "mjoin"
+    more = f"{costs[strategy]:,.0f} us a batch against {costs[other]:,.0f}"
+    if cheaper:
+        return f"{words[strategy]} is predicted to cost less: {more}"
+    return f"{words[strategy]} stays, as the other is not clearly cheaper: {more}"
