@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,11 +17,13 @@ from streamjoin.joins.multi.metrics import names as metric_names
 from streamjoin.joins.multi.output import NEWEST, REACHED
 from streamjoin.spark.arrivals import PackedRow, from_batches
 from streamjoin.spark.labels import shard_labels
+from streamjoin.spark.late import LateSink
 from streamjoin.spark.multi_pack import PlanPacker
 from streamjoin.spark.multi_processor import PlanShard
 from streamjoin.spark.plan_folder import PlanFolder
-from streamjoin.spark.routing import ByKey
+from streamjoin.spark.routing import ByKey, Routing
 from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.shares import shares_for
 from streamjoin.spark.store import SparkStore
 from streamjoin.spark.worker import Run
 from tests.spark.test_store import FakeMapState
@@ -41,7 +44,8 @@ class PlanCluster:
 
     A batch may be run several times; the last run counts. Map tasks then meet their rows in another
     order each time, and some shards get what they sent in one run and some what in another. With
-    a `folder` operators tell each other there what they measured.
+    a `folder` operators tell each other there what they measured; with `late` shards write late rows
+    there.
     """
 
     def __init__(
@@ -50,14 +54,18 @@ class PlanCluster:
         streams: str,
         shards: int,
         folder: Path | None = None,
+        late: Path | None = None,
         **settings: Any,
     ) -> None:
-        self.plan = resolve_plan(dict.fromkeys(streams, schema), **settings)
+        self.schemas = dict.fromkeys(streams, schema)
+        self.plan = resolve_plan(self.schemas, **settings)
         n_steps = len(self.plan.steps)
         self.shared = None if folder is None else PlanFolder(str(folder), "join", n_steps, shards)
+        inputs = {i.name: i.stream for step in self.plan.steps for i in step.join.inputs}
+        self.late = None if late is None else LateSink.at(str(late), "join", inputs)
         self.schema, self.batch = schema, 0
         self.labels = tuple(shard_labels(shards))
-        self.shards = [self._shard(number) for number in range(len(self.plan.steps))]
+        self.shards = [self._shard(number) for number in range(n_steps)]
         self.states: list[dict[int, Values]] = [
             {label: {} for label in self.labels} for _ in self.plan.steps
         ]
@@ -73,10 +81,21 @@ class PlanCluster:
         metrics = metric_names([one.name for one in join.inputs])
         types = (NullType(),) * len(columns)
         form = OutputForm(columns, types, "counters", metrics, marks)
+        routing: Routing = ByKey(len(self.labels))
+        if join.attributes:
+            routing = shares_for(len(self.labels), join.attributes, len(join.inputs))
+        agreed = {**join.describe(), "shards": routing.describe()}
         return PlanShard(
-            join, self.labels, form, {}, f"plan-{number}",
-            shared=self.shared, step=number, plan=(self.plan.tree, step.nodes),
+            join, self.labels, form, routing, agreed, f"plan-{number}",
+            late=self.late, shared=self.shared, step=number, plan=(self.plan.tree, step.nodes),
         )  # fmt: skip
+
+    def changed(self, **settings: Any) -> "PlanCluster":
+        """Another query that goes on from this one's checkpoint."""
+        other = copy(self)
+        other.plan = resolve_plan(self.schemas, **settings)
+        other.shards = [other._shard(number) for number in range(len(other.plan.steps))]
+        return other
 
     def push(self, tables: Mapping[str, pa.Table], runs: int = 1) -> pa.Table:
         """Results of one batch; its counters are added to `total`."""
@@ -134,9 +153,9 @@ class PlanCluster:
 
     def _map(self, number: int, inputs: list[pa.Table], run: int) -> Packed:
         packed: Packed = {label: [] for label in self.labels}
-        join, routing = self.shards[number].join, ByKey(len(self.labels))
+        shard = self.shards[number]
         for side, table in enumerate(inputs):
-            packer = PlanPacker(join, side, self.labels, routing)
+            packer = PlanPacker(shard.join, side, self.labels, shard.routing)
             for part in range(2):
                 positions = list(range(part, table.num_rows, 2))
                 Random(run).shuffle(positions)

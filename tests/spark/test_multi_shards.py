@@ -27,7 +27,7 @@ CASES: dict[str, dict[str, Any]] = {
         "plan": "(a b) (c d)",
     },
     "counted": {"on": "x", "window": {**dict.fromkeys("abc", sj.rows(9)), "d": "5 seconds"}},
-    "the plan changes": {"on": "x", "window": "7 seconds"},
+    "the plan changes": {"on": "x", "window": "7 seconds", "strategy": "tree"},
 }
 
 

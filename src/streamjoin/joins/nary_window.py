@@ -27,7 +27,7 @@ __all__ = ["NaryJoin", "NaryRun", "Trace", "nary_window_join"]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-_RING: Final = 4096  # results that are kept if not all are wanted: they stay in the cache
+_EMPTY_CALLS: Final = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class NaryRun:
     tuples, probes, made, results, changes
         Tuples processed, looks into tables, intermediate tuples, results, changes of the driver.
     seconds
-        Of the processor.
+        Of the processor, less those of a step without tuples.
     left
         Tuples that wait after each step, by stream (last axis).
     print_
@@ -67,7 +67,13 @@ class NaryRun:
         return work
 
 
-def nary_window_join(traces: Sequence[Trace], join: NaryJoin, *, keep: bool = False) -> NaryRun:
+def nary_window_join(
+    traces: Sequence[Trace],
+    join: NaryJoin,
+    *,
+    keep: bool = False,
+    memory: NaryMemory | None = None,
+) -> NaryRun:
     """Run the join over recorded streams.
 
     Parameters
@@ -78,6 +84,8 @@ def nary_window_join(traces: Sequence[Trace], join: NaryJoin, *, keep: bool = Fa
         Period, order, windows, probing sequences.
     keep
         Whether all results are wanted, and not only their number; the join then runs twice.
+    memory
+        Made for these streams and windows, if several joins are to share it; by default a new one.
 
     Examples
     --------
@@ -91,17 +99,19 @@ def nary_window_join(traces: Sequence[Trace], join: NaryJoin, *, keep: bool = Fa
         msg = f"traces: got {len(traces)}; allowed: two or more"
         raise ConfigError(msg)
     join.check(len(traces))
-    room = int(nary_window_join(traces, join).results.sum()) if keep else _RING
-    run = _Run(traces, join, room)
+    if keep:
+        n_results = int(nary_window_join(traces, join, memory=memory).results.sum())
+        memory = NaryMemory(traces, join, room=n_results)
+    run = _Run(traces, join, memory or NaryMemory(traces, join))
     for i in range(run.n_batches):
         run.batch(i)
     return run.finish(keep)
 
 
 class _Run:
-    def __init__(self, traces: Sequence[Trace], join: NaryJoin, room: int) -> None:
-        self.join, self.n = join, len(traces)
-        self.memory = NaryMemory(traces, join, room)
+    def __init__(self, traces: Sequence[Trace], join: NaryJoin, memory: NaryMemory) -> None:
+        self.join, self.n, self.memory = join, len(traces), memory
+        memory.clear()
         self.ends = batch_ends([trace.times for trace in traces], join.period)
         self.n_batches = len(self.ends)
         shape = self.n_batches, join.steps + self.n
@@ -110,6 +120,9 @@ class _Run:
         self.left = np.zeros((*shape, self.n), np.int64)
         self.totals = tuple(len(trace) for trace in traces)
         self.observed = Observed(self.n) if join.sequences is None else None
+        unseen = np.zeros(kernel.N_COUNTS, np.int64)
+        calls = [self._call(0, (0,), True, unseen) for _ in range(_EMPTY_CALLS)]
+        self.overhead = min(calls)
 
     def batch(self, i: int) -> None:
         """Process what arrived in a period."""
@@ -126,27 +139,24 @@ class _Run:
         step = 0
         for group in groups:
             n = sum(waiting[j] for j in group)
-            n_steps = -(-n * self.join.steps // sum(waiting))
+            n_steps = min(n, -(-n * self.join.steps // sum(waiting)))
             for part in np.diff(np.linspace(0, n, n_steps + 1).astype(np.int64)):
                 self._step(i, step, int(part), group, turns == "time")
                 step += 1
-        self.left[i, step:] = 0
 
     def _step(self, i: int, step: int, n: int, group: tuple[int, ...], by_time: bool) -> None:
-        memory, streams = self.memory, np.array(group)
+        nanoseconds = self._call(n, group, by_time, self.seen[i, step])
+        self.seconds[i, step] = max(0, nanoseconds - self.overhead) / 1e9
+        self.left[i, step] = self.memory.waiting()
+
+    def _call(self, n: int, group: tuple[int, ...], by_time: bool, seen: IntArray) -> int:
+        """Process n tuples; nanoseconds of the processor."""
+        memory, streams, sequences = self.memory, np.array(group), self._sequences()
         began = thread_time_ns()
         kernel.process(
-            n,
-            streams,
-            by_time,
-            self._sequences(),
-            memory.streams,
-            memory.tables,
-            memory.memory,
-            self.seen[i, step],
+            n, streams, by_time, sequences, memory.streams, memory.tables, memory.memory, seen
         )
-        self.seconds[i, step] = (thread_time_ns() - began) / 1e9
-        self.left[i, step] = memory.waiting()
+        return thread_time_ns() - began
 
     def _sequences(self) -> IntArray:
         if self.observed is None:

@@ -18,10 +18,21 @@ _FADE: Final = 0.5  # what earlier batches count
 
 
 class NaryMemory:
-    """Streams, tables, buffers, and room for results."""
+    """Streams, tables, buffers, and room for results; to be used for one join after the other.
 
-    def __init__(self, traces: Sequence[Trace], join: NaryJoin, room: int) -> None:
+    Parameters
+    ----------
+    traces
+        The streams.
+    join
+        Whose windows say how long tuples are valid.
+    room
+        Results that are kept, the last ones.
+    """
+
+    def __init__(self, traces: Sequence[Trace], join: NaryJoin, room: int = 4096) -> None:
         n, sizes = len(traces), [len(trace) for trace in traces]
+        self.windows = join.spans, join.sizes
         self.base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         born, gone = _moments(traces, join, self.base)
         self.streams = kernel.Streams(
@@ -30,26 +41,33 @@ class NaryMemory:
             gone=gone,
             windowed=join.spans is not None or join.sizes is not None,
         )
-        # At most half of the slots are ever taken. Filled, so that the system gives the memory
-        # now and not when it is timed.
-        n_slots = np.array([_power_of_two(2 * size) for size in sizes])
+        n_slots = np.array([_power_of_two(2 * size) for size in sizes])  # at most half are taken
         self.tables = kernel.Tables(
-            slots=np.full((int(n_slots.sum()), kernel.N_SLOT), -1),
+            slots=np.empty((int(n_slots.sum()), kernel.N_SLOT), np.int64),
             begins=np.cumsum(n_slots) - n_slots,
             masks=n_slots - 1,
-            older=np.full(int(self.base[-1]), -1, np.int32),
+            older=np.empty(int(self.base[-1]), np.int32),
         )
-        buffers = np.stack([self.base[:-1], self.base[:-1]], axis=1)
-        clock = np.zeros(kernel.N_CLOCK, np.int64)
-        clock[kernel.LAST] = -1
-        path = np.zeros((kernel.N_PATH, n), np.int64)
-        out = np.zeros((_power_of_two(room), n), np.int64)
-        self.memory = kernel.Memory(buffers, clock, path, out)
+        self.memory = kernel.Memory(
+            buffers=np.zeros((n, kernel.N_BUFFER), np.int64),
+            clock=np.zeros(kernel.N_CLOCK, np.int64),
+            path=np.zeros((kernel.N_PATH, n), np.int64),
+            out=np.zeros((_power_of_two(room), n), np.int64),
+        )
+
+    def clear(self) -> None:
+        """Begin anew."""
+        # All of it is written, so that the system gives memory now and not when it is timed.
+        self.tables.slots[:] = -1
+        self.tables.older[:] = -1
+        self.memory.buffers[:] = self.base[:-1, None]
+        self.memory.clock[:] = 0
+        self.memory.clock[kernel.LAST] = -1
 
     def admit(self, ends: IntArray) -> None:
         """Let tuples up to these places of their streams wait."""
         self.memory.buffers[:, kernel.END] = self.base[:-1] + ends
-        self.memory.clock[kernel.TURN] = 0
+        self.memory.clock[kernel.TURN] = -1
 
     def waiting(self) -> tuple[int, ...]:
         """Tuples of each stream that wait."""

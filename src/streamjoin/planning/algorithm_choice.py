@@ -105,7 +105,7 @@ class OperationCosts:
     gather
         One value of a tuple of several streams, copied when the tuple is formed.
     visit
-        What a piece of a join of many streams costs besides, whenever it is probed.
+        Probing a piece in a join of many streams, besides its tuples.
     store
         One value of a tuple of several streams, stored to be probed in later batches.
     piece
@@ -131,12 +131,12 @@ class OperationCosts:
     file: float = 80_000.0
     window: float = 38_000.0
     mapped: float = 0.16
-    sort: float = 90.0
-    gather: float = 1.3
-    visit: float = 30_000.0
-    store: float = 2.0
-    piece: float = 150_000.0
-    read: float = 60_000.0
+    sort: float = 21.0
+    gather: float = 2.0
+    visit: float = 35_000.0
+    store: float = 8.2
+    piece: float = 83_000.0
+    read: float = 52_000.0
 
 
 @dataclass(frozen=True)

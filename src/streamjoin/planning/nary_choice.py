@@ -5,7 +5,7 @@ Neither changes what the results are.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from functools import cache
 from typing import Final, Literal
 
 from streamjoin.planning.drivers import Groups
@@ -68,34 +68,44 @@ def adaptive_groups(situation: Situation, sequences: Sequences) -> Groups:
     >>> adaptive_groups(at, probing_sequences(3, sizes))
     ((1,), (2,), (0,))
     """
-    drains, streams = Drains(situation, sequences), range(situation.n_streams)
-    if len(streams) > EXHAUSTIVE:
-        return _greedy(drains, len(streams))
-    ways = [_drained(drains, order) for order in permutations(streams)]
-    limit = ALIKE * min(us for us, _, _ in ways)
-    _, order = min((waited, order) for us, waited, order in ways if us <= limit)
+    drains, n_streams = Drains(situation, sequences), situation.n_streams
+    if n_streams > EXHAUSTIVE:
+        return _greedy(drains, n_streams)
+    ways = _orders(drains, n_streams)
+    limit = ALIKE * min(ns for ns, _, _ in ways)
+    _, order = min((waited, order) for ns, waited, order in ways if ns <= limit)
     return tuple((j,) for j in order)
 
 
-def _drained(drains: Drains, order: tuple[int, ...]) -> tuple[float, float, tuple[int, ...]]:
-    """What an order costs, and how long all its results wait together."""
-    us, waited, before = 0.0, 0.0, frozenset[int]()
-    for j in order:
-        cost = drains.cost(j, before)
-        waited += cost.results * (us + cost.us / 2)
-        us += cost.us
-        before |= {j}
-    return us, waited, order
+Way = tuple[float, float, tuple[int, ...]]
+"""What an order costs, how long all its results wait together, and the order."""
+
+
+def _orders(drains: Drains, n_streams: int) -> list[Way]:
+    """All orders; those that begin alike share what is known of their beginning."""
+    found, brief = list[Way](), cache(drains.brief)
+
+    def go_on(ns: float, waited: float, before: int, order: tuple[int, ...]) -> None:
+        if len(order) == n_streams:
+            found.append((ns, waited, order))
+            return
+        for j in range(n_streams):
+            if not before >> j & 1:
+                results, more = brief(j, before)
+                later = waited + results * (ns + more / 2)
+                go_on(ns + more, later, before | 1 << j, (*order, j))
+
+    go_on(0.0, 0.0, 0, ())
+    return found
 
 
 def _greedy(drains: Drains, n_streams: int) -> Groups:
-    before, left, order = frozenset[int](), set(range(n_streams)), list[int]()
-    while left:
-        costs = {j: drains.cost(j, before) for j in sorted(left)}
-        chosen = max(costs, key=lambda j: (costs[j].results / (costs[j].us or 1.0), -j))
-        before |= {chosen}
-        left.remove(chosen)
-        order.append(chosen)
+    before, order = 0, list[int]()
+    while len(order) < n_streams:
+        briefs = {j: drains.brief(j, before) for j in range(n_streams) if j not in order}
+        rates = {j: results / ns if ns else 0.0 for j, (results, ns) in briefs.items()}
+        order.append(max(rates, key=lambda j: (rates[j], -j)))
+        before |= 1 << order[-1]
     return tuple((j,) for j in order)
 
 

@@ -1,9 +1,9 @@
 """What a batch costs in an n-ary join (an MJoin), and what it costs in a tree of joins.
 
 Both do *half-way joins*: p tuples look for partners in a table of s tuples, which lies in w pieces.
-Where a piece has more than 8 times p tuples, it has an index that is kept, and each of the p looks
-into it; else one index is made of the p tuples, past which the piece is streamed. Then each pair
-that is found becomes a tuple: its values are gathered.
+Where a piece is not small and has more than 8 times p tuples, it has an index that is kept, and
+each of the p looks into it; else one index is made of the p tuples, past which the piece is
+streamed. Then each pair that is found becomes a tuple: its values are gathered.
 
 - An *MJoin* drains one stream after the other. Tuples of the driver probe the others by its probing
   sequence; the table of a stream that was drained before has that one's new tuples too. It forms
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, prod
-from typing import Final
+from typing import Final, NamedTuple
 
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.planning.algorithm_choice import FAR_ROWS, OperationCosts
@@ -28,8 +28,11 @@ from streamjoin.planning.tree import Tree
 
 FEW: Final = 8
 """Where so many times the probing tuples are fewer than those of a piece, its index is kept."""
-ROUND: Final = 4096
-"""Tuples that streams drain before the next one's turn, where they take turns."""
+SMALL: Final = 1 << 12
+"""Pieces of fewer tuples are visited together; they have no index."""
+ROUND: Final = 1 << 12
+"""Tuples of a round, at least, where streams take turns."""
+MOST_ROUNDS: Final = 32
 INTERVAL: Final = 5
 """Values besides the names of rows that are gathered for a tuple: a key, two starts, two ends."""
 
@@ -118,20 +121,12 @@ class Cost:
 NOTHING: Final = Cost(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class Halfway:
+class Halfway(NamedTuple):
     """A half-way join.
 
-    Parameters
-    ----------
-    probing, ordered
-        Tuples that look for partners, and whether they are in order of time, as rows are.
-    stored, pieces
-        Tuples of the table, and pieces that they lie in.
-    new
-        Tuples of this batch that are probed too; they have no index.
-    formed, values
-        Pairs that are found, and what is gathered for each of them.
+    `probing` tuples, which are in order of time if `ordered` (as rows are), look for partners among
+    `stored` tuples in so many `pieces` and among `new` ones of this batch, which have no index.
+    They find `formed` pairs, and for each of these so many `values` are gathered.
     """
 
     probing: float
@@ -145,7 +140,7 @@ class Halfway:
     @property
     def is_indexed(self) -> bool:
         """Whether the table's own indexes are looked into."""
-        return FEW * self.probing * self.pieces < self.stored
+        return self.stored >= self.pieces * max(SMALL, FEW * self.probing)
 
     @property
     def happens(self) -> float:
@@ -154,34 +149,30 @@ class Halfway:
 
     def ns(self, keys: float, ops: OperationCosts) -> float:
         """Nanoseconds."""
-        visits = self.pieces + (1 if self.new else 0)
-        fixed, each = (ops.call + ops.visit) * visits, (ops.touch + ops.gather * self.values)
-        found, streamed = each * self.formed, self.new
+        probing, _, stored, pieces, new, formed, values = self
+        visits = 1.0 if stored < pieces * SMALL else pieces
+        fixed = ops.visit * (visits + 1 if new else visits)
+        found, streamed = (ops.touch + ops.gather * values) * formed, new
         if self.is_indexed:
-            fixed += ops.window * self.pieces
-            rows = self.stored / self.pieces
-            found += _lookups(self.probing * self.pieces, rows, self.stored, keys, ops)
+            fixed += ops.window * pieces
+            found += _lookups(probing * pieces, stored / pieces, stored, keys, ops)
         else:
-            streamed += self.stored
+            streamed += stored
         if streamed:
-            fixed += ops.build
-            found += _made(self.probing, keys, ops)
-            found += 0.0 if self.ordered else ops.sort * self.probing
-            found += self.happens * _lookups(streamed, self.probing, self.probing, keys, ops)
+            fixed += ops.build + _lookups(streamed, probing, probing, keys, ops)
+            found += _made(probing, keys, ops) + (0.0 if self.ordered else ops.sort * probing)
         return found + self.happens * fixed
 
 
 def _lookups(n: float, rows: float, all_rows: float, keys: float, ops: OperationCosts) -> float:
     """Lookups in an index over some rows, one of several that have so many together."""
-    hits = 1 - exp(-rows / max(keys, 1))
-    far = all_rows / (all_rows + FAR_ROWS)
+    hits, far = 1 - exp(-rows / keys), all_rows / (all_rows + FAR_ROWS)
     return n * (ops.probe + ops.found * hits * (2 - hits) + ops.far_probe * far * (1 + 4 * hits))
 
 
 def _made(rows: float, keys: float, ops: OperationCosts) -> float:
     """The rows of an index."""
-    hits = 1 - exp(-rows / max(keys, 1))
-    far = rows / (rows + FAR_ROWS)
+    hits, far = 1 - exp(-rows / keys), rows / (rows + FAR_ROWS)
     return rows * (ops.insert + ops.far_insert * far) + ops.key * keys * hits
 
 
@@ -198,6 +189,19 @@ def _values(n_streams: int, *, is_last: bool) -> int:
     return n_streams + (0 if is_last else INTERVAL) + (0 if n_streams == 2 else INTERVAL - 1)
 
 
+class Step(NamedTuple):
+    """Tuples of a driver, and of streams that they have met, probe the next stream.
+
+    Each of them has `partners` for each tuple of that stream.
+    """
+
+    stream: int
+    partners: float
+    is_first: bool
+    is_last: bool
+    values: int
+
+
 class Drains:
     """What it costs to drain a stream when others have been before.
 
@@ -208,53 +212,55 @@ class Drains:
     """
 
     def __init__(self, situation: Situation, sequences: Sequences) -> None:
-        self._at, self._sequences = situation, sequences
-        self._known: dict[tuple[int, ...], Cost] = {}
+        self._at, self._keys = situation, max(situation.sizes.keys, 1.0)
+        self._steps = [self._steps_of(j, sequence) for j, sequence in enumerate(sequences)]
+        self._known: dict[tuple[int, int, int], tuple[float, float]] = {}
         self.indexed: dict[int, float] = {}
         """Tables whose indexes are kept, and in which part of the batches they are looked into."""
 
-    def cost(self, driver: int, before: frozenset[int]) -> Cost:
-        """Of all tuples that wait."""
-        found, probing, joined = NOTHING, self._at.arrivals[driver], frozenset([driver])
-        if not probing:
-            return found
-        drained = 0
-        for step, stream in enumerate(self._sequences[driver]):
+    def _steps_of(self, driver: int, sequence: Sequence[int]) -> list[Step]:
+        steps, joined, before = list[Step](), frozenset([driver]), 1.0
+        for n, stream in enumerate(sequence, start=2):
             joined |= {stream}
-            drained |= (stream in before) << step
-            name = (driver, step, drained)
-            part = self._known.get(name)
-            if part is None:
-                new = self._at.arrivals[stream] if stream in before else 0.0
-                part = self._step(probing, joined, stream, new)
-                self._known[name] = part
-            found += part
-            probing = part.intermediate + part.results
-        return found
+            sigma, is_last = self._at.sizes.selectivity(joined), n == self._at.n_streams
+            partners = sigma / before if before else 0.0
+            steps.append(Step(stream, partners, n == 2, is_last, _values(n, is_last=is_last)))
+            before = sigma
+        return steps
 
-    def turn(self, driver: int, new: Sequence[float], probing: float) -> Cost:
-        """Of some of the tuples that wait, where some of other streams have been drained."""
-        found, joined = NOTHING, frozenset([driver])
-        for stream in self._sequences[driver] if probing else ():
-            joined |= {stream}
-            part = self._step(probing, joined, stream, new[stream])
-            found += part
-            probing = part.intermediate + part.results
-        return found
+    def brief(self, driver: int, before: int) -> tuple[float, float]:
+        """Results and nanoseconds, where some streams (bits) have been drained before."""
+        formed, total, drained = self._at.arrivals[driver], 0.0, 0
+        for n, step in enumerate(self._steps[driver]):
+            drained |= before & 1 << step.stream
+            known = self._known.get((driver, n, drained))
+            if known is None:
+                new = self._at.arrivals[step.stream] if drained >> step.stream & 1 else 0.0
+                known = self._known[driver, n, drained] = self._probe(step, formed, new)
+            formed, ns = known
+            total += ns
+        return formed, total
 
-    def _step(self, probing: float, joined: frozenset[int], stream: int, new: float) -> Cost:
-        at, before = self._at, self._at.sizes.selectivity(joined - {stream})
-        partners = at.sizes.selectivity(joined) * (at.tables[stream] + new)
-        formed = probing * partners / before if before else 0.0
-        is_last, is_first = len(joined) == at.n_streams, len(joined) == 2
+    def cost(self, driver: int, new: Sequence[float], probing: float) -> Cost:
+        """Of some tuples that probe, where so many new ones of each stream were before."""
+        probes, intermediate, total, formed = 0.0, 0.0, 0.0, probing
+        for step in self._steps[driver]:
+            probes += formed
+            intermediate += 0.0 if step.is_first else formed
+            formed, ns = self._probe(step, formed, new[step.stream])
+            total += ns
+        return Cost(probes, intermediate, formed, 0.0, total / 1000)
+
+    def _probe(self, step: Step, probing: float, new: float) -> tuple[float, float]:
+        """Tuples that a step forms, and its nanoseconds."""
+        stored = self._at.tables[step.stream]
+        formed = probing * step.partners * (stored + new)
         half = Halfway(
-            probing, is_first, at.tables[stream], at.pieces[stream], new, formed,
-            _values(len(joined), is_last=is_last),
-        )  # fmt: skip
-        if half.is_indexed:
-            self.indexed[stream] = max(self.indexed.get(stream, 0.0), half.happens)
-        us = half.ns(at.sizes.keys, at.operations) / 1000
-        return Cost(probing, 0.0 if is_last else formed, formed if is_last else 0.0, 0.0, us)
+            probing, step.is_first, stored, self._at.pieces[step.stream], new, formed, step.values
+        )
+        if half.is_indexed and probing:
+            self.indexed[step.stream] = max(self.indexed.get(step.stream, 0.0), half.happens)
+        return formed, half.ns(self._keys, self._at.operations)
 
 
 def mjoin_cost(situation: Situation, sequences: Sequences, groups: Groups) -> Cost:
@@ -269,34 +275,29 @@ def mjoin_cost(situation: Situation, sequences: Sequences, groups: Groups) -> Co
     groups
         Streams that drain one after the other; those of one group take turns.
     """
-    drains, before, total = Drains(situation, sequences), frozenset[int](), NOTHING
+    drains, arrivals = Drains(situation, sequences), situation.arrivals
+    before, total = frozenset[int](), NOTHING
     for group in groups:
-        if len(group) == 1:
-            total += drains.cost(group[0], before)
-        else:
-            total += _turns(situation, drains, group, before)
+        rounds = _rounds(arrivals, group)
+        # Streams that take turns meet half of each other's new tuples.
+        part = dict.fromkeys(group, 0.5) | dict.fromkeys(before, 1.0)
+        for j in group:
+            new = [part.get(i, 0.0) * a if i != j else 0.0 for i, a in enumerate(arrivals)]
+            total += drains.cost(j, new, arrivals[j] / rounds).times(rounds)
+        total += Cost(0.0, 0.0, 0.0, rounds * len(group), 0.0)
         before |= set(group)
     ns = sum(
-        part * _kept(situation.arrivals[i], 1.0, situation.sizes.keys, situation.operations)
+        part * _kept(arrivals[i], 1.0, max(situation.sizes.keys, 1.0), situation.operations)
         for i, part in drains.indexed.items()
     )
-    return total + Cost(0.0, 0.0, 0.0, len(groups) - 1.0, ns / 1000)
+    return total + Cost(0.0, 0.0, 0.0, -1.0, ns / 1000)
 
 
-def _turns(
-    situation: Situation, drains: Drains, group: tuple[int, ...], before: frozenset[int]
-) -> Cost:
-    """Streams that take turns meet half of each other's new tuples."""
-    arrivals = situation.arrivals
-    new = [a if i in before else a / 2 if i in group else 0.0 for i, a in enumerate(arrivals)]
-    rounds = max(1, -(-sum(arrivals[i] for i in group) // ROUND))
-    total = Cost(0.0, 0.0, 0.0, rounds * len(group) - 1, 0.0)
-    for j in group:
-        one = drains.turn(j, new, arrivals[j] / rounds)
-        total += Cost(
-            *(rounds * x for x in (one.probes, one.intermediate, one.results)), 0.0, rounds * one.us
-        )
-    return total
+def _rounds(arrivals: Sequence[float], group: Sequence[int]) -> float:
+    """In how many rounds streams take turns; one that drains needs none."""
+    if len(group) == 1:
+        return 1.0
+    return max(1.0, min(MOST_ROUNDS, sum(arrivals[i] for i in group) // ROUND))
 
 
 def tree_cost(tree: Tree, situation: Situation) -> Cost:
@@ -310,7 +311,7 @@ def tree_cost(tree: Tree, situation: Situation) -> Cost:
 def _join(tree: Tree, node: int, at: Situation) -> Cost:
     """One join, both ways; what it forms is stored unless it is the last."""
     pair, streams = tree.children(node), tree.streams(node)
-    is_last, keys, ops = node == tree.root, at.sizes.keys, at.operations
+    is_last, keys, ops = node == tree.root, max(at.sizes.keys, 1.0), at.operations
     new = [at.formed(tree.streams(x)) for x in pair]
     old = [at.stored(tree.streams(x)) for x in pair]
     formed, both = at.formed(streams), prod(n + o for n, o in zip(new, old, strict=True))
@@ -330,8 +331,8 @@ def _join(tree: Tree, node: int, at: Situation) -> Cost:
     if not is_last:
         values = len(streams) + INTERVAL - 2
         ns += ops.store * values * formed + ops.piece * _cuts(tree, node, formed)
-    forms = (0.0, formed) if is_last else (formed, 0.0)
-    return Cost(sum(new), *forms, 0.0, ns / 1000)
+    results = formed if is_last else 0.0
+    return Cost(sum(new), formed - results, results, 0.0, ns / 1000)
 
 
 def _cuts(tree: Tree, node: int, formed: float) -> float:

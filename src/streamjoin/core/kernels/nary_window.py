@@ -45,7 +45,7 @@ N_BUFFER: Final = 2
 LAST: Final = 0
 """First of the clock: the stream that drove last, -1 at the beginning."""
 TURN: Final = 1
-"""Whose turn it is, of those that take turns."""
+"""Who had the last turn, of those that take turns."""
 WRITTEN: Final = 2
 """Results that have been written."""
 N_CLOCK: Final = 3
@@ -119,43 +119,88 @@ def process(
     They take turns by time or by position (VAL-A5, VAL-A6); a group of one is drained. `sequences`
     is of [stream, others]. A tuple costs its probes, its intermediate tuples and its results.
     """
-    clock, buffers = memory.clock, memory.buffers
+    # All in one: to hand a handful of arrays to a function costs more than to process a tuple.
+    keys, born, gone, windowed = streams
+    slots, begins, masks, older = tables
+    buffers, clock, path, out = memory
+    last, ring = sequences.shape[1] - 1, len(out) - 1
+    turn, drove, written = clock[TURN], clock[LAST], clock[WRITTEN]
+    probes, made, changes, tuples, print_ = 0, 0, 0, 0, 0
     for _ in range(n):
-        j = _next(group, by_time, streams.born, buffers, clock)
+        j = -1
+        if by_time:
+            for i in group:
+                if buffers[i, NEXT] < buffers[i, END] and (
+                    j < 0 or born[buffers[i, NEXT]] < born[buffers[j, NEXT]]
+                ):
+                    j = i
+        else:
+            for _ in range(len(group)):
+                turn = 0 if turn + 1 >= len(group) else turn + 1
+                if buffers[group[turn], NEXT] < buffers[group[turn], END]:
+                    j = group[turn]
+                    break
         if j < 0:
-            return
-        if clock[LAST] != j:
-            seen[CHANGES] += clock[LAST] >= 0
-            clock[LAST] = j
-        _drive(buffers[j, NEXT], j, sequences[j], streams, tables, memory, seen)
+            break
+        changes += drove >= 0 and drove != j
+        drove = j
+        number = buffers[j, NEXT]
         buffers[j, NEXT] += 1
+        tuples += 1
+        # It enters its table ...
+        key = keys[number]
+        mixed = mix(key)
+        own = _slot(key, mixed, begins[j], masks[j], slots)
+        older[number] = slots[own, NEWEST]
+        slots[own, KEY], slots[own, NEWEST] = key, number
+        path[_PICKED, 0], path[_HIGH, 0], path[_LOW, 0] = number, born[number], gone[number]
+        # ... and goes down the tables of the others, back up where a key's tuples end.
+        depth, enters = 0, True
+        while depth >= 0:
+            other = sequences[j, depth]
+            if enters:
+                probes += 1
+                slot = _slot(key, mixed, begins[other], masks[other], slots)
+                found = slots[slot, NEWEST]
+            else:
+                found = path[_AT, depth]
+            enters = False
+            if found < 0 or (windowed and gone[found] < path[_HIGH, depth]):
+                depth -= 1  # all that are older are gone too
+                continue
+            path[_AT, depth] = older[found]
+            if windowed:
+                if born[found] > path[_LOW, depth]:
+                    continue
+                path[_HIGH, depth + 1] = max(path[_HIGH, depth], born[found])
+                path[_LOW, depth + 1] = min(path[_LOW, depth], gone[found])
+            path[_PICKED, depth + 1] = found
+            if depth < last:
+                made += 1
+                depth += 1
+                enters = True
+                continue
+            place = written & ring
+            out[place, j] = number
+            one = (number + 1) * (2 * j + 3)
+            for k in range(last + 1):
+                found, other = path[_PICKED, k + 1], sequences[j, k]
+                out[place, other] = found
+                one += (found + 1) * (2 * other + 3)
+            print_ += one * one
+            written += 1
+    seen[PROBES] += probes
+    seen[MADE] += made
+    seen[RESULTS] += written - clock[WRITTEN]
+    seen[CHANGES] += changes
+    seen[TUPLES] += tuples
+    seen[PRINT] += print_
+    clock[TURN], clock[LAST], clock[WRITTEN] = turn, drove, written
 
 
 @njit
-def _next(group: Int64s, by_time: bool, born: Int64s, buffers: Int64s, clock: Int64s) -> int:
-    """The stream whose oldest waiting tuple is next; -1 if none waits."""
-    if by_time:
-        found, first = -1, np.int64(0)
-        for j in group:
-            if buffers[j, NEXT] < buffers[j, END]:
-                time = born[buffers[j, NEXT]]
-                if found < 0 or time < first:
-                    found, first = j, time
-        return int(found)
-    for _ in range(len(group)):
-        if clock[TURN] >= len(group):
-            clock[TURN] = 0
-        j = group[clock[TURN]]
-        clock[TURN] += 1
-        if buffers[j, NEXT] < buffers[j, END]:
-            return int(j)
-    return -1
-
-
-@njit
-def _slot(key: int, mixed: int, j: int, tables: Tables) -> int:
+def _slot(key: np.int64, mixed: np.int64, begin: int, mask: int, slots: Int64s) -> int:
     """The slot of a key in a stream's table, or the free one where it belongs."""
-    slots, begin, mask = tables.slots, tables.begins[j], tables.masks[j]
     place = mixed & mask
     while slots[begin + place, NEWEST] >= 0 and slots[begin + place, KEY] != key:
         place = (place + 1) & mask
@@ -163,77 +208,14 @@ def _slot(key: int, mixed: int, j: int, tables: Tables) -> int:
 
 
 @njit
-def _drive(
-    number: int,
-    j: int,
-    sequence: Int64s,
-    streams: Streams,
-    tables: Tables,
-    memory: Memory,
-    seen: Int64s,
-) -> None:
-    """Let a tuple enter its table and find its results, the newest tuples first."""
-    slots, older, path = tables.slots, tables.older, memory.path
-    key, windowed, last = streams.keys[number], streams.windowed, len(sequence) - 1
-    mixed = mix(key)
-    own = _slot(key, mixed, j, tables)
-    older[number] = slots[own, NEWEST]
-    slots[own, KEY], slots[own, NEWEST] = key, number
-    path[_PICKED, 0] = number
-    path[_HIGH, 0], path[_LOW, 0] = streams.born[number], streams.gone[number]
-    path[_AT, 0] = slots[_slot(key, mixed, sequence[0], tables), NEWEST]
-    depth, probes, made, results = 0, 1, 0, 0
-    while depth >= 0:
-        found = path[_AT, depth]
-        if found < 0:
-            depth -= 1
-            continue
-        path[_AT, depth] = older[found]
-        if windowed:
-            if streams.gone[found] < path[_HIGH, depth]:
-                depth -= 1  # and so are all that are older
-                continue
-            if streams.born[found] > path[_LOW, depth]:
-                continue
-            path[_HIGH, depth + 1] = max(path[_HIGH, depth], streams.born[found])
-            path[_LOW, depth + 1] = min(path[_LOW, depth], streams.gone[found])
-        path[_PICKED, depth + 1] = found
-        if depth == last:
-            results += 1
-            _write(j, sequence, memory, seen)
-        else:
-            made += 1
-            probes += 1
-            depth += 1
-            path[_AT, depth] = slots[_slot(key, mixed, sequence[depth], tables), NEWEST]
-    seen[PROBES] += probes
-    seen[MADE] += made
-    seen[RESULTS] += results
-    seen[TUPLES] += 1
-
-
-@njit
-def _write(j: int, sequence: Int64s, memory: Memory, seen: Int64s) -> None:
-    """Write a result, its tuples in the order of streams."""
-    out, path, clock = memory.out, memory.path, memory.clock
-    place = clock[WRITTEN] & (len(out) - 1)
-    out[place, j] = path[_PICKED, 0]
-    one = (path[_PICKED, 0] + 1) * (2 * j + 3)
-    for depth in range(len(sequence)):
-        out[place, sequence[depth]] = path[_PICKED, depth + 1]
-        one += (path[_PICKED, depth + 1] + 1) * (2 * sequence[depth] + 3)
-    seen[PRINT] += one * one
-    clock[WRITTEN] += 1
-
-
-@njit
 def count_matches(numbers: Int64s, other: int, streams: Streams, tables: Tables) -> int:
     """How many tuples of another stream's table some tuples would find now; nothing enters."""
+    begin, mask, slots = tables.begins[other], tables.masks[other], tables.slots
     found = 0
-    for number in numbers:
-        key = streams.keys[number]
-        at = tables.slots[_slot(key, mix(key), other, tables), NEWEST]
-        while at >= 0 and streams.gone[at] >= streams.born[number]:
+    for k in range(len(numbers)):
+        key, now = streams.keys[numbers[k]], streams.born[numbers[k]]
+        at = int(slots[_slot(key, mix(key), begin, mask, slots), NEWEST])
+        while at >= 0 and streams.gone[at] >= now:
             found += 1
-            at = np.int64(tables.older[at])
+            at = int(tables.older[at])
     return found

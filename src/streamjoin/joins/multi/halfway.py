@@ -53,7 +53,7 @@ class HalfwayJoin:
             return
         low, high = int(probing.starts[0].min()), int(probing.ends[0].max())
         for piece, tuples in self._states.stored(self._partner, low, high):
-            if self._by_index.pays_to_keep(piece.rows):
+            if piece is not None and self._by_index.pays_to_keep(piece.rows):
                 index = self._states.index(self._partner, piece)
                 found = self._by_index.into(index, self._span)
             else:

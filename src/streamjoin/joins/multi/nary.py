@@ -56,6 +56,7 @@ class NaryJoin:
         self._join, self._states, self._rows = join, states, rows
         self._new, self._sequences, self._counts = new, sequences, counts
         self._drained = [0] * len(new)
+        self._tables: dict[tuple[int, int, int], Tuples] = {}
         self._spans = [join.span_us(states.tree, i) for i in range(len(new))]
         self._lines = states.tree.streams(states.tree.root)
 
@@ -106,10 +107,10 @@ class NaryJoin:
                     yield combine(tuples, at, theirs, at_theirs, names_only=names_only)
 
         for piece, stored in self._states.stored(other, low, high):
-            if probing.pays_to_keep(piece.rows):
+            if piece is not None and probing.pays_to_keep(piece.rows):
                 found = probing.into(self._states.index(other, piece, first), span)
             else:
-                found = probing.past(self._keyed(stored, (other,), attributes), span)
+                found = probing.past(self._table(other, stored, attributes), span)
             yield from formed(stored, found)
         if self._drained[other]:
             new = self._new[other].take(slice(0, self._drained[other]))
@@ -128,6 +129,15 @@ class NaryJoin:
         if not attributes:
             return tuples
         return replace(tuples, keys=self._keys(tuples, done, attributes[0]))
+
+    def _table(self, number: int, stored: Tuples, attributes: list[int]) -> Tuples:
+        """Stored tuples of a stream with their keys, which are looked up once a batch."""
+        if not attributes:
+            return stored
+        name = number, int(stored.ids[0, 0]), attributes[0]
+        if name not in self._tables:
+            self._tables[name] = self._keyed(stored, (number,), attributes)
+        return self._tables[name]
 
     def _keys(self, tuples: Tuples, done: tuple[int, ...], attribute: int) -> Keys:
         """What tuples have in an attribute, by the first of their streams that has it."""

@@ -37,6 +37,8 @@ class Rows:
         streams = states.tree.streams(states.tree.root)
         self._line = {number: i for i, number in enumerate(streams)}
         self._together: dict[tuple[int, int], tuple[tuple[int, ...], pa.Array]] = {}
+        self._known: dict[int, tuple[frozenset[int], tuple[int, ...], Longs]] = {}
+        self._keys: dict[tuple[int, int], tuple[tuple[int, ...], Keys]] = {}
         self._looked_up: tuple[Tuples | None, dict[int, Found]] = None, {}
 
     def at_once(self, results: Tuples) -> int:
@@ -111,9 +113,12 @@ class Rows:
     def attribute_keys(self, number: int, ids: Longs, attribute: int) -> Keys:
         """What rows of an input have in an attribute, by their names."""
         pieces, places = self._places(number, ids)
-        parts = [self._states.attribute_keys(number, piece, attribute) for piece in pieces]
-        found: Keys = np.concatenate([np.empty(0, np.int64), *parts]).take(np.asarray(places))
-        return found
+        known = self._keys.get((number, attribute))
+        if known is None or known[0] != pieces:
+            parts = [self._states.attribute_keys(number, piece, attribute) for piece in pieces]
+            known = pieces, np.concatenate([np.empty(0, np.int64), *parts])
+            self._keys[number, attribute] = known
+        return known[1].take(np.asarray(places))
 
     def _column(self, results: Tuples, number: int, position: int) -> pa.Array:
         return self._named(number, self._found(results, number), position)
@@ -142,13 +147,28 @@ class Rows:
         names = ids >> ROW_BITS
         if not len(names):
             return (), pa.array(names)
-        first = int(names.min())
-        found = np.flatnonzero(np.bincount(names - first))
-        lengths = [len(self._states.batch(number, int(p) + first)) for p in found]
-        begins = np.zeros(int(found[-1]) + 1, np.int64)
-        begins[found] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        least = int(names.min())
+        found = np.flatnonzero(np.bincount(names - least)) + least
+        pieces, first, begins = self._begins(number, found.tolist())
         places = begins[names - first] + (ids & ((1 << ROW_BITS) - 1))
-        return tuple((found + first).tolist()), pa.array(places)
+        return pieces, pa.array(places)
+
+    def _begins(self, number: int, wanted: list[int]) -> tuple[tuple[int, ...], int, Longs]:
+        """Pieces with these among them, and where the rows of each begin among those of all.
+
+        Beginnings are listed by the numbers of pieces, from the first one's on. Results name now
+        these pieces, now those: so that columns need not be put together each time, those that were
+        asked for before stay.
+        """
+        known = self._known.get(number)
+        if known is None or not known[0].issuperset(wanted):
+            both = frozenset(wanted) | (known[0] if known else frozenset())
+            pieces = tuple(sorted(both))
+            lengths = [len(self._states.batch(number, piece)) for piece in pieces]
+            begins = np.zeros(pieces[-1] - pieces[0] + 1, np.int64)
+            begins[np.array(pieces) - pieces[0]] = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+            known = self._known[number] = both, pieces, begins
+        return known[1], known[1][0], known[2]
 
 
 def _taken(parts: list[pa.Array], places: Longs) -> pa.Array:

@@ -30,6 +30,8 @@ from streamjoin.planning.tree import Tree
 from streamjoin.shedding.allowances import AllowanceState
 
 PLACE: Final = "_place"
+SMALL: Final = 1 << 12
+"""Pieces of fewer tuples are visited together."""
 RowsOf = Callable[[int, Longs], pa.RecordBatch]
 """Rows of an input by their names."""
 
@@ -161,6 +163,7 @@ class States:
         self._join, self._state, self._store = join, state, store
         self.tree = Tree.parse(state.tree, [one.name for one in join.inputs])
         self._tuples: dict[int, Tuples] = {}
+        self._together: dict[int, Tuples] = {}
         self._batches: dict[tuple[int, int], Batch] = {}
         self._keys: dict[tuple[int, int], Keys] = {}
         self._rows = {
@@ -174,11 +177,27 @@ class States:
         """How many tuples are stored of a node."""
         return sum(piece.rows for piece in self._state.pieces[node])
 
-    def stored(self, node: int, low: int, high: int) -> Iterator[tuple[Piece, Tuples]]:
-        """Pieces that may hold tuples whose interval overlaps one of time."""
-        for piece in self._state.pieces[node]:
-            if piece.may_meet(low, high):
+    def stored(self, node: int, low: int, high: int) -> Iterator[tuple[Piece | None, Tuples]]:
+        """Tuples of a node whose interval may overlap one of time: those of each large piece.
+
+        Those of all small pieces come together, for each visit has its price, whatever it finds;
+        with None, as they have no index.
+        """
+        pieces = self._state.pieces[node]
+        if any(piece.rows < SMALL for piece in pieces):
+            yield None, self._small(node)
+        for piece in pieces:
+            if piece.rows >= SMALL and piece.may_meet(low, high):
                 yield piece, self.tuples(node, piece)
+
+    def _small(self, node: int) -> Tuples:
+        found = self._together.get(node)
+        if found is None:
+            pieces = [piece for piece in self._state.pieces[node] if piece.rows < SMALL]
+            parts = [self.tuples(node, piece) for piece in pieces]
+            n_streams = len(self.tree.streams(node))
+            found = self._together[node] = Tuples.joined(parts, self._join.n_axes, n_streams)
+        return found
 
     def tuples(self, node: int, piece: Piece) -> Tuples:
         """What a piece holds, read once a batch."""
