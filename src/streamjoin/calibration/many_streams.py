@@ -17,12 +17,14 @@ from streamjoin.calibration.fitting import best_times
 from streamjoin.joins.multi.probing import Probing
 from streamjoin.joins.multi.tuples import Tuples, combine, overlap
 
+TUPLE_COSTS: Final = ("sort", "gather", "visit", "store", "piece", "read", "load")
+"""Those of the operations' costs that are measured here."""
 SPAN: Final = 10_000_000
 MANY: Final = 40_000
 PIECES: Final = 64
 ROWS: Final = 16  # of a small piece
 SECONDS: Final = {True: 0.3, False: 2.0}
-LINES: Final = 3  # streams of a stored tuple, which has six values then
+LINES: Final = 3  # streams of a tuple, which is stored as six values then
 
 Work = Callable[[], object]
 
@@ -35,45 +37,50 @@ def _drawn(random: np.random.Generator, n: int, lines: int, n_keys: int) -> Tupl
 
 
 def measure_tuples(quick: bool) -> dict[str, float]:
-    """Nanoseconds of `sort`, `gather`, `visit`, `store`, `piece` and `read`."""
-    random = np.random.default_rng(2013)
+    """Nanoseconds of each of `TUPLE_COSTS`."""
     with TemporaryDirectory() as name:
-        works = _works(random, Path(name))
+        works = _works(np.random.default_rng(2013), Path(name))
         times = best_times(list(works.values()), SECONDS[quick])
     took = dict(zip(works, (1e9 * best for best in times), strict=True))
-    values = 2 * LINES + 4
-    large, small = took["stored large"], took["stored small"]
-    return {
-        "sort": max(0.0, took["indexed unordered"] - took["indexed"]) / MANY,
-        "gather": took["formed"] / (MANY * values),
-        "visit": took["visited"] / PIECES,
-        "store": max(0.0, large - small) / (MANY * (LINES + 3)),
-        "piece": small,
-        "read": took["read"],
-    }
+
+    def more(work: str, than: str, n: int) -> float:
+        return max(0.0, took[work] - took[than]) / n
+
+    found = (
+        more("indexed unordered", "indexed", MANY),
+        took["formed"] / (MANY * (2 * LINES + 9)),  # rows' names, key, and intervals twice
+        took["visited"] / PIECES,
+        more("stored large", "stored small", MANY * (LINES + 3)),
+        took["stored small"],
+        took["read small"],
+        more("read large", "read small", MANY * (LINES + 3)),
+    )
+    return dict(zip(TUPLE_COSTS, found, strict=True))
 
 
 def _works(random: np.random.Generator, folder: Path) -> dict[str, Work]:
-    one, other = _drawn(random, MANY, LINES, MANY), _drawn(random, MANY, LINES, MANY)
-    ordered = replace(one, starts=np.sort(one.starts))
-    at = [random.integers(0, MANY, MANY, np.int32) for _ in range(2)]
-    few = [_drawn(random, ROWS, 1, ROWS) for _ in range(PIECES)]
-    tuples, file = _drawn(random, ROWS, LINES, ROWS), folder / "read"
-    file.write_bytes(tuples.to_batch().serialize())
-    probing = Probing(tuples, SPAN)
+    many, others = (_drawn(random, MANY, LINES, MANY) for _ in range(2))
+    few = _drawn(random, ROWS, LINES, ROWS)
+    pieces = [_drawn(random, ROWS, 1, ROWS) for _ in range(PIECES)]
+    ordered = replace(many, starts=np.sort(many.starts))
+    at, at_others = (random.integers(0, MANY, MANY, np.int32) for _ in range(2))
+    probing, large, small = Probing(few, SPAN), folder / "large", folder / "small"
+    for file, tuples in ((large, many), (small, few)):
+        file.write_bytes(tuples.to_batch().serialize())
 
     def formed() -> Tuples:
-        overlap(one, at[0], other, at[1])
-        return combine(one, at[0], other, at[1])
+        overlap(many, at, others, at_others)
+        return combine(many, at, others, at_others)
 
     return {
-        "indexed": lambda: list(Probing(ordered, SPAN).past(few[0], SPAN)),
-        "indexed unordered": lambda: list(Probing(one, SPAN).past(few[0], SPAN)),
+        "indexed": lambda: list(Probing(ordered, SPAN).past(pieces[0], SPAN)),
+        "indexed unordered": lambda: list(Probing(many, SPAN).past(pieces[0], SPAN)),
         "formed": formed,
-        "visited": lambda: [_visited(probing, piece) for piece in few],
-        "stored large": lambda: _stored(folder / "large", one),
-        "stored small": lambda: _stored(folder / "small", tuples),
-        "read": lambda: Tuples.from_blob(_mapped(file), 1, LINES, weighed=False),
+        "visited": lambda: [_visited(probing, piece) for piece in pieces],
+        "stored large": lambda: _stored(folder / "new", many),
+        "stored small": lambda: _stored(folder / "new", few),
+        "read large": lambda: _read(large),
+        "read small": lambda: _read(small),
     }
 
 
@@ -95,5 +102,8 @@ def _stored(file: Path, tuples: Tuples) -> None:
     file.unlink()
 
 
-def _mapped(file: Path) -> pa.Buffer:
-    return pa.memory_map(str(file)).read_buffer()
+def _read(file: Path) -> Tuples:
+    """Tuples of a piece, put together with others."""
+    blob = pa.memory_map(str(file)).read_buffer()
+    tuples = Tuples.from_blob(blob, 1, LINES, weighed=False)
+    return Tuples.joined([tuples, tuples.take(slice(0, 0))], 1, LINES)

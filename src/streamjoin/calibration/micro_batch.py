@@ -9,10 +9,11 @@ from typing import Final, NamedTuple, get_args
 
 from streamjoin.calibration.fitting import best_times, fit_costs
 from streamjoin.calibration.kernels import Stored, Work
+from streamjoin.calibration.many_streams import TUPLE_COSTS, measure_tuples
 from streamjoin.planning.algorithm_choice import Load, Method, OperationCosts, costs_of
 
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
-_ELSEWHERE: Final = {"invalidate", "sort", "gather", "visit", "store", "piece", "read"}
+_ELSEWHERE: Final = {"invalidate", *TUPLE_COSTS}
 _FITTED: Final = tuple(f.name for f in fields(OperationCosts) if f.name not in _ELSEWHERE)
 SECONDS: Final = {True: 2.0, False: 15.0}
 """That a grid is timed, by whether it is a quick one."""
@@ -75,7 +76,7 @@ def measure_operations(quick: bool) -> OperationCosts:
         invalidate = _removing(folder)
     counts = [_counts(case.method, case.load) for case in cases]
     costs = dict(zip(_FITTED, fit_costs(counts, times).tolist(), strict=True))
-    return OperationCosts(**costs, invalidate=invalidate)
+    return OperationCosts(**costs, invalidate=invalidate, **measure_tuples(quick))
 
 
 def _counts(method: Method, load: Load) -> list[float]:

@@ -111,7 +111,9 @@ class OperationCosts:
     piece
         Storing a piece of such tuples, besides its values, and removing it.
     read
-        Reading a piece of such tuples.
+        Reading a piece of such tuples, besides its values.
+    load
+        One value of them.
     """
 
     compare: float = 0.051
@@ -137,6 +139,7 @@ class OperationCosts:
     store: float = 8.2
     piece: float = 83_000.0
     read: float = 52_000.0
+    load: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -325,7 +325,8 @@ def _join(tree: Tree, node: int, at: Situation) -> Cost:
         )  # fmt: skip
         ns += half.ns(keys, ops)
         if pair[y] >= tree.n_streams:
-            ns += half.happens * ops.read * pieces
+            values = len(tree.streams(pair[y])) + INTERVAL - 2
+            ns += half.happens * (ops.read * pieces + ops.load * values * old[y])
         if half.is_indexed:
             ns += half.happens * _kept(new[y], _cuts(tree, pair[y], new[y]), keys, ops)
     if not is_last:

@@ -11,9 +11,8 @@ from streamjoin.core.index import HashIndex
 from streamjoin.joins.matching import MAX_PAIRS
 from streamjoin.joins.multi.settings import FAR
 from streamjoin.joins.multi.tuples import Tuples
+from streamjoin.planning.nary_cost import FEW
 
-FEW: Final = 8
-"""Where so many times the probing tuples are fewer than those of a piece, its index is kept."""
 _WHOLE: Final = (-(2**63), 2**63 - 1)
 Found = tuple[Positions, Positions]
 """Positions of the probing tuples, and of those that they meet."""

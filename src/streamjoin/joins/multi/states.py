@@ -26,12 +26,11 @@ from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples, of_rows
 from streamjoin.joins.progress import Progress
 from streamjoin.planning.nary import Sizes
+from streamjoin.planning.nary_cost import SMALL
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.allowances import AllowanceState
 
 PLACE: Final = "_place"
-SMALL: Final = 1 << 12
-"""Pieces of fewer tuples are visited together."""
 RowsOf = Callable[[int, Longs], pa.RecordBatch]
 """Rows of an input by their names."""
 
@@ -166,6 +165,7 @@ class States:
         self._together: dict[int, Tuples] = {}
         self._batches: dict[tuple[int, int], Batch] = {}
         self._keys: dict[tuple[int, int], Keys] = {}
+        self._indexes: dict[tuple[int, int], HashIndex] = {}
         self._rows = {
             (number, piece.slice): piece
             for of in (state.pieces, state.carried)
@@ -230,6 +230,9 @@ class States:
 
     def index(self, node: int, piece: Piece, attribute: int = 0) -> HashIndex:
         """The hash index of a piece by an attribute; it is made once."""
+        index = self._indexes.get((piece.slice, attribute))
+        if index is not None:
+            return index
         index = self._store.get_index(node, piece, attribute)
         if index is None:
             tuples = self.tuples(node, piece)
@@ -238,6 +241,7 @@ class States:
                 keys = self.attribute_keys(node, piece.slice, attribute)
             index = HashIndex.build(keys, tuples.starts[0])
             self._store.put_index(node, piece, index, attribute)
+        self._indexes[piece.slice, attribute] = index
         return index
 
     def attribute_keys(self, number: int, piece: int, attribute: int) -> Keys:

@@ -6,16 +6,14 @@ tuples are processed first. By time a round is a stretch of it, by position as m
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from streamjoin._typing import Times
 from streamjoin.planning.drivers import Groups, Turns
+from streamjoin.planning.nary_cost import MOST_ROUNDS, ROUND
 
-ROUND: Final = 1 << 12
-"""Tuples of a round, at least."""
-MOST_ROUNDS: Final = 32
 
 
 class Turn(NamedTuple):
