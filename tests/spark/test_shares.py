@@ -110,7 +110,7 @@ def test_a_grid_gives_what_the_oracle_gives(
         SCHEMA, names, shards, on=said(on), time="t", window="6 seconds",
         lateness="10 seconds", strategy="mjoin", order=order,
     )  # fmt: skip
-    n, keys = (9, 3) if len(names) < 5 else (7, 4)  # the oracle takes its time
+    n, keys = (8, 3) if len(names) < 5 else (5, 4)  # the oracle takes its time
     batches = [batch(seed + i, names, n, keys) for i in range(3)]
     found: Numbers = Counter()
     for number, tables in enumerate(batches):

@@ -15,7 +15,6 @@ from streamjoin.planning.drivers import Groups, Turns
 from streamjoin.planning.nary_cost import MOST_ROUNDS, ROUND
 
 
-
 class Turn(NamedTuple):
     """Tuples of one stream, by position, that are processed together."""
 
