@@ -6,6 +6,7 @@ Every query reads the columns ``ts, k, v`` of both sides and gives the same colu
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FOUR: Final = "abcd"
-"""The streams of a join of many."""
+"""The streams of a join of many, unless a task says otherwise."""
 BAND: Final = 2.5e-6
 """Half the width of the band join: two partners a row among 400,000 uniform values within 10 s."""
 
@@ -37,13 +38,17 @@ _BUCKETS: Final = 4
 
 @dataclass(frozen=True)
 class Task:
-    """What to run: a system over the files of a folder, so many files of each side a batch."""
+    """What to run: a system over the files of a folder, so many files of each side a batch.
+
+    `streams` are those of a join of many.
+    """
 
     system: str
     folder: str
     files_per_batch: int
     window_seconds: float
     how: str = "inner"
+    streams: str = FOUR
 
 
 def _stream(spark: "SparkSession", task: Task, name: str) -> "DataFrame":
@@ -101,10 +106,12 @@ def _spark_band(spark: "SparkSession", task: Task) -> "DataFrame":
     )
 
 
-def _streamjoin_plan(spark: "SparkSession", task: Task) -> "DataFrame":
-    streams = {name: _stream(spark, task, name) for name in FOUR}
+def _streamjoin_plan(spark: "SparkSession", task: Task, strategy: str = "auto") -> "DataFrame":
+    streams = {name: _stream(spark, task, name) for name in task.streams}
     window = timedelta(seconds=task.window_seconds)
-    return multi_join(streams, on="k", time="ts", window=window, lateness="1 second")
+    return multi_join(
+        streams, on="k", time="ts", window=window, lateness="1 second", strategy=strategy
+    )
 
 
 def _spark_chain(spark: "SparkSession", task: Task) -> "DataFrame":
@@ -113,12 +120,12 @@ def _spark_chain(spark: "SparkSession", task: Task) -> "DataFrame":
     Spark takes one event time of a joined row on to the next join: that of ``a``. The others are
     plain columns from then on.
     """
-    _watermarked_views(spark, task, FOUR)
+    _watermarked_views(spark, task, task.streams)
     rows = "a"
     span = f"INTERVAL {task.window_seconds} SECONDS"
-    for i, name in enumerate(FOUR[1:], start=1):
+    for i, name in enumerate(task.streams[1:], start=1):
         x, before = ("a", "a.v a_v") if i == 1 else ("x", "x.a_v")
-        joined = FOUR[1:i]  # besides a
+        joined = task.streams[1:i]  # besides a
         times = [f"{x}.ts", *(f"x.{n}_ts" for n in joined)]
         near = " AND ".join(f"{name}.ts BETWEEN {t} - {span} AND {t} + {span}" for t in times)
         kept = ", ".join([f"{x}.k, {x}.ts, {before}", *(f"x.{n}_ts, x.{n}_v" for n in joined)])
@@ -162,6 +169,8 @@ SYSTEMS: Final[dict[str, Callable[["SparkSession", Task], "DataFrame"]]] = {
     "spark-memory": _spark_in_memory,
     "spark-band": _spark_band,
     "streamjoin-plan": _streamjoin_plan,
+    "streamjoin-mjoin": partial(_streamjoin_plan, strategy="mjoin"),
+    "streamjoin-tree": partial(_streamjoin_plan, strategy="tree"),
     "spark-chain": _spark_chain,
     "spark-chain-memory": _spark_chain_in_memory,
     "shuffle-identity": _shuffle_identity,

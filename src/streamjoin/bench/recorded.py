@@ -1,12 +1,16 @@
-"""Recorded streams for benchmarks: two folders of Parquet files, one for each side."""
+"""Recorded streams for benchmarks: folders of Parquet files, one for each side."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from streamjoin._typing import Keys, Times
 from streamjoin.workloads.rotating_sets import RotatingSets
 
 RATE: Final = 20_000
@@ -43,14 +47,60 @@ def record(
             drawn = rng.integers(0, keys, n_rows)
             values = rng.random(n_rows)
             drawn[rng.random(n_rows) < hot[side]] = HOT_KEY
-            rows = pa.table(
-                {
-                    "ts": pa.array(times + _START_US, pa.timestamp("us", tz="UTC")),
-                    "k": pa.array(drawn),
-                    "v": pa.array(values),
-                }
-            )
-            pq.write_table(rows, target / f"{number:05d}.parquet")
+            pq.write_table(_rows(times, drawn, values), target / f"{number:05d}.parquet")
+
+
+def _rows(times: Times, keys: Keys, values: NDArray[np.float64]) -> pa.Table:
+    return pa.table(
+        {
+            "ts": pa.array(times + _START_US, pa.timestamp("us", tz="UTC")),
+            "k": pa.array(keys),
+            "v": pa.array(values),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class GroupedKeys:
+    """Streams that have some of their keys in common.
+
+    Parameters
+    ----------
+    rows
+        Rows of a file of each stream, by its name.
+    seconds
+        Of event time that a file covers.
+    groups
+        The streams that have the keys of each group, such as ``"ab"``. A row has a key of one of
+        its stream's groups, all of them alike.
+    keys
+        Keys of each group.
+    """
+
+    rows: Mapping[str, int]
+    seconds: float
+    groups: tuple[str, ...]
+    keys: int
+
+    def tables(self, number: int) -> dict[str, pa.Table]:
+        """Rows of one file of each stream, in order."""
+        return {name: self._table(name, number) for name in self.rows}
+
+    def _table(self, name: str, number: int) -> pa.Table:
+        rng = np.random.default_rng([ord(name), number])
+        n, span = self.rows[name], round(self.seconds * 1_000_000)
+        times = np.sort(rng.integers(number * span, (number + 1) * span, n)) // _MS * _MS
+        mine = [i for i, group in enumerate(self.groups) if name in group]
+        keys = rng.integers(0, self.keys, n) * len(self.groups) + rng.choice(mine, n)
+        return _rows(times, keys, rng.random(n))
+
+    def record(self, folder: Path, files: int) -> None:
+        """Write `files` files of each stream."""
+        for name in self.rows:
+            (folder / name).mkdir(parents=True)
+        for number in range(files):
+            for name, rows in self.tables(number).items():
+                pq.write_table(rows, folder / name / f"{number:05d}.parquet")
 
 
 def record_sets(folder: Path, files: int, rate: int, keys: int) -> None:

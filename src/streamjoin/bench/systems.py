@@ -16,13 +16,16 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.bench.queries import SYSTEMS, Task
 from streamjoin.errors import EngineError
 from streamjoin.spark.session import STATE_STORE, start_session
 
-__all__ = ["SETTINGS", "Task", "Timing", "in_process", "measure"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SETTINGS", "Task", "Timing", "execute", "in_process", "measure", "start"]
 
 SETTINGS: Final = {
     "spark.driver.memory": "6g",
@@ -82,13 +85,18 @@ def in_process(module: str, document: dict[str, Any], name: str) -> dict[str, An
         return found
 
 
-def _execute(task: Task, work: Path) -> Timing:
+def start(system: str, work: Path) -> "SparkSession":
+    """The Spark that systems run in, with a folder of its own."""
     conf = {**SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
-    spark = start_session(task.system, master="local[2]", conf=conf, log=work / "log")
+    return start_session(system, master="local[2]", conf=conf, log=work / "log")
+
+
+def execute(spark: "SparkSession", task: Task, checkpoint: Path) -> Timing:
+    """Run a system over all files that are there and that the checkpoint does not know yet."""
     query = (
         SYSTEMS[task.system](spark, task)
         .writeStream.format("noop")
-        .option("checkpointLocation", str(work / "checkpoint"))
+        .option("checkpointLocation", str(checkpoint))
         .trigger(availableNow=True)
         .start()
     )
@@ -119,7 +127,8 @@ def _main() -> None:
     task = Task(**json.loads(sys.stdin.read()))
     work = Path(tempfile.mkdtemp(prefix="sj-bench-"))
     try:
-        sys.stdout.write(json.dumps(asdict(_execute(task, work))) + "\n")
+        timing = execute(start(task.system, work), task, work / "checkpoint")
+        sys.stdout.write(json.dumps(asdict(timing)) + "\n")
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

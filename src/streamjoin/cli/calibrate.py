@@ -32,6 +32,13 @@ _OPERATIONS = (
     ("file", "writing an index to a file, besides its tuples"),
     ("window", "opening the index of a basic window"),
     ("mapped", "the same, for each of its tuples"),
+    ("sort", "one tuple of several streams put into an index, more"),
+    ("gather", "one value of such a tuple when it is formed"),
+    ("visit", "probing a piece in a join of many streams"),
+    ("store", "one value of a tuple of several streams stored"),
+    ("piece", "storing a piece of such tuples, besides its values"),
+    ("read", "reading a piece of such tuples, besides its values"),
+    ("load", "one value of such a tuple read"),
 )
 
 

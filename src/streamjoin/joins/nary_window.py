@@ -40,8 +40,8 @@ class NaryRun:
         Tuples processed, looks into tables, intermediate tuples, results, changes of the driver.
     seconds
         Of the processor, less those of a step without tuples.
-    left
-        Tuples that wait after each step, by stream (last axis).
+    waiting, left
+        Tuples that wait when a batch begins and after each step, by stream (last axis).
     print_
         A number that is the same for the same results, in whatever order.
     found
@@ -56,6 +56,7 @@ class NaryRun:
     results: IntArray
     changes: IntArray
     seconds: FloatArray
+    waiting: IntArray
     left: IntArray
     print_: int
     found: IntArray | None
@@ -173,6 +174,7 @@ class _Run:
             results=counts[kernel.RESULTS],
             changes=counts[kernel.CHANGES],
             seconds=self.seconds,
+            waiting=np.diff(self.ends, axis=0, prepend=0),
             left=self.left,
             print_=int(counts[kernel.PRINT].sum()),
             found=self.memory.found() if keep else None,

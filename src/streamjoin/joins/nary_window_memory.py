@@ -32,7 +32,6 @@ class NaryMemory:
 
     def __init__(self, traces: Sequence[Trace], join: NaryJoin, room: int = 4096) -> None:
         n, sizes = len(traces), [len(trace) for trace in traces]
-        self.windows = join.spans, join.sizes
         self.base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         born, gone = _moments(traces, join, self.base)
         self.streams = kernel.Streams(

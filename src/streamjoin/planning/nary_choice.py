@@ -11,7 +11,9 @@ from typing import Final, Literal
 from streamjoin.planning.drivers import Groups
 from streamjoin.planning.join_order import choose_tree
 from streamjoin.planning.nary import CanFollow, Sequences, Streams, probing_sequences
-from streamjoin.planning.nary_cost import Cost, Drains, Situation, mjoin_cost, tree_cost
+from streamjoin.planning.nary_cost import Cost, Situation
+from streamjoin.planning.nary_drains import Drains, mjoin_cost
+from streamjoin.planning.nary_tree import tree_cost
 from streamjoin.planning.tree import Tree
 
 Strategy = Literal["mjoin", "tree"]

@@ -42,7 +42,9 @@ def measure(join: MultiJoin, state: MultiJoinState, states: States) -> Sizes | N
         for size in range(2, most + 1):
             for chosen in combinations(range(len(one)), size):
                 mask = sum(1 << list(one)[i] for i in chosen)
-                found = every * float(counts[list(chosen)].prod(axis=0).sum())
+                found = float(counts[list(chosen)].prod(axis=0).sum())
+                # none in a sample is not none: half a match is what would have been overlooked
+                found = every * max(found, 0.5) if every > 1 else found
                 joined[mask] = min(found, joined.get(mask, found))
     return Sizes(tables, joined, n_keys)
 
