@@ -1,0 +1,19 @@
+"""Experiments of Valsomatzis and Gounaris.
+
+`policy_runs`: Figures 5 to 8, Tables 4 and 5; `elapsed_runs`: time to the last result;
+`locality_runs` and `engine_runs`: where draining pays, which is ours.
+"""
+
+from typing import Final
+
+from streamjoin.repro.base import Experiment
+from streamjoin.repro.valsomatzis.elapsed_runs import elapsed
+from streamjoin.repro.valsomatzis.locality_runs import locality
+from streamjoin.repro.valsomatzis.policy_runs import arrivals, policies
+
+EXPERIMENTS: Final = (
+    Experiment("arrivals", arrivals),
+    Experiment("policies", policies),
+    Experiment("elapsed", elapsed),
+    Experiment("locality", locality),
+)
