@@ -36,7 +36,7 @@ from streamjoin.shedding.allowances import AllowanceState
 from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
 from streamjoin.shedding.stream_clock import span_seconds
 
-GATHERED: Final = 1 << 14
+GATHERED: Final = 1 << 16
 """Results that come out together, if there are as many: each time has its price."""
 
 
