@@ -11,6 +11,7 @@ from streamjoin.calibration import Calibration, Crossover, TupleCosts, load, mea
 from streamjoin.calibration.fitting import Fit, crossing, fit_costs
 from streamjoin.calibration.judging import Timed, loss_of
 from streamjoin.calibration.kernels import Stored
+from streamjoin.calibration.many_streams import TUPLE_COSTS
 from streamjoin.calibration.micro_batch import METHODS, Case
 from streamjoin.calibration.store import stored_at
 from streamjoin.errors import EngineError
@@ -41,6 +42,7 @@ def test_quick_measurement() -> None:
     assert len(told) == 5
     assert 0 < found.nested.access < found.hashed.access
     assert min(found.operations.compare, found.operations.probe, found.operations.window) > 0
+    assert min(getattr(found.operations, name) for name in ("gather", "visit", "store")) > 0
     assert {"hash|list", "nested|hash"} <= {each.methods for each in found.crossovers}
     # Not tighter: other work on the machine of a test disturbs.
     assert found.tuple_fit.r_squared > 0
@@ -53,6 +55,13 @@ def test_what_is_known_of_a_calibration() -> None:
     assert FOUND.access.ratio == pytest.approx(5 / 0.15)
     assert FOUND.ratio_by_crossover == 33.0
     assert [each.error for each in FOUND.crossovers] == [0.25, None]
+
+
+def test_a_file_without_costs_of_several_streams_is_read() -> None:
+    values = FOUND.to_dict()
+    for name in TUPLE_COSTS:
+        del values["operations"][name]
+    assert Calibration.from_dict(values) == FOUND
 
 
 def test_fit_and_crossing() -> None:

@@ -1,12 +1,23 @@
 """The n-ary join against the oracle: all orders, windows, cuts, disorder, restarts, keys."""
 
+import tracemalloc
+from collections import Counter
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamjoin.core.batch import Batch, arrange
+from streamjoin.joins.base import Arrival, MemoryStore
+from streamjoin.joins.multi import logic, nary, probing, turns
+from streamjoin.joins.multi.logic import MultiJoinLogic
+from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.local import LocalMultiJoin
 from streamjoin.planning.drivers import ORDERS
+from tests.joins import multi_streams
 from tests.joins.test_multi import ANY, DURATIONS, LENIENT, SCHEMA, cases, expected, run, words
 
 ORDER = st.sampled_from(ORDERS)
@@ -56,3 +67,69 @@ def test_different_keys(case: dict[str, Any], order: str, data: st.DataObject) -
     texts = [f"{a}.{x} = {b}.{y}" for (a, x), (b, y) in on]
     found = run(_join(case, texts, windows, order), streams, case["cuts"])
     assert found == expected(streams, on, windows)
+
+
+FEW = {"kept indexes": 0, "either": probing.FEW, "an index of each turn": 1 << 60}
+
+
+@given(
+    st.integers(3, 6),
+    ORDER,
+    st.sampled_from(sorted(FEW)),
+    st.sampled_from([5, nary.TOGETHER]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_rounds_parts_and_both_ways_to_look_up(
+    k: int, order: str, few: str, together: int, told: bool, seed: int
+) -> None:
+    """Many rows a batch, as far as four are many; results come in parts of five or at once."""
+    names = "abcdef"[:k]
+    rates = dict.fromkeys(names, 40 // k)
+    batches = list(multi_streams.poisson(rates, keys=2 * k, batches=3, seed=seed))
+    known = {f"a {other}": 0.1 + 0.05 * i for i, other in enumerate(names[1:])}
+    join = multi_streams.local(
+        names, window="2 seconds", strategy="mjoin", order=order,
+        selectivities=known if told else None,
+    )  # fmt: skip
+    found: multi_streams.Numbers = Counter()
+    with (
+        patch.object(turns, "ROUND", 4),
+        patch.object(probing, "FEW", FEW[few]),
+        patch.object(nary, "TOGETHER", together),
+        patch.object(logic, "GATHERED", together),
+    ):
+        for batch in batches:
+            found += multi_streams.numbers(join.push(batch), names)
+            join = multi_streams.restarted(join)
+            assert join.counts["driver_changes"] >= k or order not in ("timestamp", "round-robin")
+    assert found == multi_streams.expected(batches, 2)
+    assert join.total["nary"] == len(batches)
+    assert join.counts["intermediate_rows"] == 0
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_results_come_early_and_memory_does_not_grow_with_them(k: int) -> None:
+    """One key, 300 rows of each stream: 27 million results of three, and 8 billion of four.
+
+    Of four, those of three are intermediate: all of them together would take a gigabyte.
+    """
+    names = "abcd"[:k]
+    join = multi_streams.local(names, window="10 seconds", strategy="mjoin").plan.steps[0].join
+    rows = multi_streams.table([1] * 300, np.arange(300)).combine_chunks().to_batches()[0]
+    arrivals = []
+    for one in join.inputs:
+        arranged = arrange(rows, one.stream)
+        arrivals.append(Arrival(Batch(arranged.rows, one.stream), latest=arranged.latest))
+    made = MultiJoinLogic(join, MultiJoinState.of(join), MemoryStore())
+    tracemalloc.start()
+    try:
+        parts = made.on_batch(arrivals)
+        peaks = []
+        for _ in range(6):
+            assert len(next(parts)[0]) < 1 << 19
+            peaks.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    assert made.counts["rows_out"] < 1 << 22  # nothing that comes later is formed yet
+    assert peaks[-1] < 1.1 * peaks[1] < 100e6

@@ -5,12 +5,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin.core.kernels import nary_window as kernel
 from streamjoin.errors import ConfigError
-from streamjoin.joins.nary_window import NaryJoin, NaryRun, Trace, nary_window_join
+from streamjoin.joins.nary_window import NaryRun, NaryWindowJoin, Trace, nary_window_join
 from streamjoin.joins.nary_window_settings import PAPER_ORDERS, Each, batch_of, n_batches
 from streamjoin.planning.drivers import Order
 from streamjoin.workloads.nary_streams import NaryStreams
@@ -63,7 +63,6 @@ def limits(n: int) -> st.SearchStrategy[Each]:
 
 
 @given(streams, st.integers(1, 40), st.sampled_from(["none", "time", "count"]), st.data())
-@settings(max_examples=60)
 def test_results_are_those_of_plain_python_in_every_order(
     drawn: list[list[Row]], period: int, window: str, data: st.DataObject
 ) -> None:
@@ -73,20 +72,20 @@ def test_results_are_those_of_plain_python_in_every_order(
     expected = naive(drawn, spans, sizes)
     prints = set()
     for order in PAPER_ORDERS:
-        join = NaryJoin(period, order, spans=spans, sizes=sizes, steps=3)
+        join = NaryWindowJoin(period, order, spans=spans, sizes=sizes, steps=3)
         run = nary_window_join(traces(drawn), join, keep=True)
         assert run.found is not None
         assert run.found.tolist() == expected
         assert run.tuples.sum() == sum(map(len, drawn))
         assert not run.left[:, -1].any()
-        prints.add(run.print_)
+        prints.add(run.fingerprint)
     assert len(prints) == 1
 
 
 def test_compiled_and_plain_kernel_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = NaryStreams("V", scale=0.01).draw()
     given_traces = [Trace(each.times, each.keys) for each in drawn]
-    join = NaryJoin(1_000_000, "output-rate", spans=(10**6, None, 10**6), steps=4)
+    join = NaryWindowJoin(1_000_000, "output-rate", spans=(10**6, None, 10**6), steps=4)
     compiled = nary_window_join(given_traces, join, keep=True)
     monkeypatch.setattr(kernel, "process", kernel.process.py_func)
     monkeypatch.setattr(kernel, "count_matches", kernel.count_matches.py_func)
@@ -100,7 +99,7 @@ def run_of(order: Order, period: int = 100, **more: object) -> NaryRun:
     """Three streams of one key: a at 0, 5, 60; b at 10, 40; c at 20."""
     times = ([0, 5, 60], [10, 40], [20])
     each = [Trace(np.array(t), np.zeros(len(t), np.int64)) for t in times]
-    return nary_window_join(each, NaryJoin(period, order, steps=6, **more))  # type: ignore[arg-type]
+    return nary_window_join(each, NaryWindowJoin(period, order, steps=6, **more))  # type: ignore[arg-type]
 
 
 def test_orders_are_the_papers() -> None:
@@ -124,8 +123,12 @@ def test_orders_are_the_papers() -> None:
 def test_probes_stop_at_the_first_miss() -> None:
     one, two, three = (np.array(keys) for keys in ([1], [2, 2], [1]))
     each = [Trace(np.arange(len(keys)) + 10 * j, keys) for j, keys in enumerate((one, two, three))]
-    by_miss = nary_window_join(each, NaryJoin(100, "timestamp", sequences=((1, 2), (0, 2), (1, 0))))
-    by_hit = nary_window_join(each, NaryJoin(100, "timestamp", sequences=((1, 2), (0, 2), (0, 1))))
+    by_miss = nary_window_join(
+        each, NaryWindowJoin(100, "timestamp", sequences=((1, 2), (0, 2), (1, 0)))
+    )
+    by_hit = nary_window_join(
+        each, NaryWindowJoin(100, "timestamp", sequences=((1, 2), (0, 2), (0, 1)))
+    )
     assert (by_miss.probes.sum(), by_miss.made.sum()) == (4, 0)
     assert (by_hit.probes.sum(), by_hit.made.sum()) == (5, 1)
     assert by_hit.results.sum() == 0
@@ -136,8 +139,8 @@ def test_observed_selectivities_give_the_known_probing_sequences(data_set: str) 
     drawn = NaryStreams(data_set, scale=0.03)  # type: ignore[arg-type]
     each = [Trace(stream.times, stream.keys) for stream in drawn.draw()]
     known = drawn.keys.sequences()
-    seen = nary_window_join(each, NaryJoin(100_000, "timestamp"))
-    given_ = nary_window_join(each, NaryJoin(100_000, "timestamp", sequences=known))
+    seen = nary_window_join(each, NaryWindowJoin(100_000, "timestamp"))
+    given_ = nary_window_join(each, NaryWindowJoin(100_000, "timestamp", sequences=known))
     assert seen.sequences == known
     assert seen.results.sum() == given_.results.sum() == drawn.keys.results
     assert seen.made.sum() <= 1.1 * given_.made.sum()
@@ -145,10 +148,10 @@ def test_observed_selectivities_give_the_known_probing_sequences(data_set: str) 
 
 def test_empty_streams_and_idle_batches() -> None:
     none = np.zeros(0, np.int64)
-    run = nary_window_join([Trace(none, none), Trace(none, none)], NaryJoin(10, "timestamp"))
+    run = nary_window_join([Trace(none, none), Trace(none, none)], NaryWindowJoin(10, "timestamp"))
     assert run.tuples.shape[0] == 0
     far = Trace(np.array([0, 1000]), np.array([1, 1]))
-    run = nary_window_join([far, far], NaryJoin(10, "output-rate"))
+    run = nary_window_join([far, far], NaryWindowJoin(10, "output-rate"))
     assert len(run.tuples) == 100
     assert run.results.sum() == 4
     assert run.tuples.sum(axis=1).nonzero()[0].tolist() == [0, 99]
@@ -176,9 +179,9 @@ def test_batches_of_the_paper() -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, object], sentence: str) -> None:
     one = Trace(np.array([0]), np.array([0]))
     with pytest.raises(ConfigError, match=sentence):
-        nary_window_join([one, one], NaryJoin(**{"period": 1, "order": "timestamp", **wrong}))  # type: ignore[arg-type]
+        nary_window_join([one, one], NaryWindowJoin(**{"period": 1, "order": "timestamp", **wrong}))  # type: ignore[arg-type]
 
 
 def test_one_stream_is_refused() -> None:
     with pytest.raises(ConfigError, match="traces: got 1; allowed: two or more"):
-        nary_window_join([Trace(np.array([0]), np.array([0]))], NaryJoin(1, "timestamp"))
+        nary_window_join([Trace(np.array([0]), np.array([0]))], NaryWindowJoin(1, "timestamp"))

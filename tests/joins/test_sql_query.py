@@ -64,7 +64,32 @@ def test_every_clause() -> None:
     assert plan.time == {"a": "ts", "b": "ts", "c": "at"}
     assert plan.budget == Budget(cpu="200 MS", memory=Rows(5000))
     assert plan.plan == "(a b) c"
+    assert (plan.strategy, plan.order) == (None, None)
     assert plan.keys == ["a.k = b.k", "b.k = c.k"]
+
+
+@pytest.mark.parametrize(
+    ("clause", "strategy", "order"),
+    [
+        ("STRATEGY TREE", "tree", None),
+        ("strategy 'auto' -- as by default", "auto", None),
+        ("STRATEGY mjoin ORDER timestamp", "mjoin", "timestamp"),
+        ("STRATEGY MJOIN ORDER 'Initial-Output-Size'", "mjoin", "initial-output-size"),
+    ],
+)
+def test_strategies(clause: str, strategy: str, order: str | None) -> None:
+    three = "SELECT a.x FROM t a, t b, t c WHERE a.k = b.k AND b.k = c.k"
+    for text in (f"{three} {clause}\nWINDOW 1 DAY", f"{three} WINDOW 1 DAY {clause}"):
+        plan = planned(text)
+        assert (plan.strategy, plan.order) == (strategy, order)
+
+
+def test_an_n_ary_join_looks_up_equalities_that_form_a_cycle() -> None:
+    plan = planned(
+        "SELECT a.x FROM t a, t b, t c WHERE a.k = b.k AND b.x = c.x AND c.name = a.name "
+        "WINDOW 1 DAY STRATEGY MJOIN"
+    )
+    assert plan.keys == ["a.k = b.k", "b.x = c.x", "c.name = a.name"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +200,7 @@ REFUSED = [
     ("SELECT a.x FROM t a, t b, u c WHERE a.k = b.k AND c.y > a.x WINDOW 1 DAY",
      "column 27: nothing joins 'c' with a, b"),
     ("SELECT a.x FROM t a, t b, t c WHERE a.k = b.k AND b.x = c.x AND c.name = a.name WINDOW 1 DAY",
-     r"column 65: .* form a cycle; .* \(c.name = a.name\) IS TRUE"),
+     r"column 65: .* form a cycle; .* with STRATEGY MJOIN, or .* \(c.name = a.name\) IS TRUE"),
     ("SELECT x FROM t a, u b WHERE a.name = b.y WINDOW 1 DAY",
      "column 30: .* 'name' is string and 'y' is int64; allowed: types that can be compared"),
     ("SELECT x FROM t a JOIN u b USING (x) WINDOW 1 DAY", "b has no column 'x'|no stream has"),
@@ -203,6 +228,11 @@ REFUSED = [
     ("SELECT x FROM t a, u b" + TAIL + " WINDOW 1 DAY", "column 57: a second WINDOW"),
     ("SELECT x FROM t a, u b" + TAIL + " PLAN '(a c)'", "column 57: plan: .* names 'c'"),
     ("SELECT x FROM t a, u b" + TAIL + " PLAN a", "PLAN: got a; allowed: PLAN"),
+    ("SELECT x FROM t a, u b" + TAIL + " STRATEGY trees",
+     "column 66: STRATEGY: got trees; allowed: AUTO, MJOIN, TREE; then ORDER and one of adaptive,"),
+    ("SELECT x FROM t a, u b" + TAIL + " STRATEGY MJOIN timestamp", "got MJOIN timestamp; allowed"),
+    ("SELECT x FROM t a, u b" + TAIL + " STRATEGY MJOIN ORDER random", "allowed: AUTO, MJOIN, TR"),
+    ("SELECT x FROM t a, u b" + TAIL + " STRATGY MJOIN", "unknown clause 'STRATGY'"),
     ("SELECT x FROM t a, u b WHERE a.k = b.k WINDOW", "column 40: nothing follows WINDOW"),
     ("SELECT x FROM t a, u b WHERE (a.k = b.k WINDOW 1 DAY", "expecting \\)"),
     ("SELECT x, FROM t a, u b" + TAIL, "an empty place"),

@@ -148,6 +148,80 @@ def test_freshness_that_cannot_be_had(ticks: DataFrame) -> None:
     assert found.warnings[0].text.startswith("freshness: ")
 
 
+def test_strategies_before_anything_is_known(ticks: DataFrame) -> None:
+    auto = explained(joined(ticks)).strategy
+    assert auto is not None
+    assert (auto.strategy, auto.order, auto.expected, auto.mjoin) == (
+        "auto",
+        "adaptive",
+        None,
+        None,
+    )
+    assert auto.texts[0].startswith("auto: each shard begins as one n-ary join")
+    assert auto.texts[-1] == "which of them is cheaper is found out while it runs"
+    nary = explained(joined(ticks, strategy="mjoin", order="round-robin"))
+    assert nary.strategy is not None
+    assert nary.strategy.texts[1].startswith("order round-robin: the streams take turns")
+    assert (nary.plan, nary.tree, nary.states) == ("none: one n-ary join of all streams", (), ())
+    assert nary.operators[0].plan == "a, b, c, d"
+    for changes in ({"on": CHAIN}, {"budget": sj.Budget(rate=300)}):
+        assert explained(joined(ticks, **changes)).strategy is None
+
+
+def test_both_strategies_in_numbers(ticks: DataFrame) -> None:
+    """Rows of a and b seldom match; an n-ary join lets those of c and d probe both (VAL-A3)."""
+    said = {"a b": 1e-8, "a b c": 1e-3, "a b c d": 1e-3}
+    rates = dict.fromkeys("abcd", 20_000.0)
+    out = joined(ticks, shards=1)
+    assert "at these rates the tree is cheaper" in str(
+        sj.explain(out, rates=rates, selectivities=said)
+    )
+    found = explained(out, rates=rates, selectivities=said).strategy
+    assert found is not None
+    assert found.sequences == {
+        "a": ("b", "c", "d"), "b": ("a", "c", "d"), "c": ("a", "b", "d"), "d": ("a", "b", "c")
+    }  # fmt: skip
+    assert found.mjoin is not None
+    assert found.tree is not None
+    assert (found.expected, found.best_tree) == ("tree", "((a b) c) d")
+    assert found.tree.cpu_us < found.mjoin.cpu_us
+    # windows of 10 seconds and two more of lateness
+    assert found.mjoin.rows == found.tree.rows == pytest.approx(4 * 12 * 20_000)
+    pairs = 1e-8 * (12 * 20_000) ** 2
+    assert found.tree.tuples == pytest.approx(pairs + pairs * 1e-3 * 12 * 20_000)
+    assert found.tree.state_bytes > found.mjoin.state_bytes
+    few = dict.fromkeys("abcd", 200.0)
+    often = explained(out, rates=few, selectivities=1e-3).strategy
+    assert often is not None
+    assert often.expected == "mjoin"
+    assert "at these rates one n-ary join is cheaper" in " ".join(often.texts)
+
+
+def test_what_the_join_was_told_is_taken(ticks: DataFrame) -> None:
+    told = {"a b": 1e-9, "b c": 1e-3, "c d": 1e-3}
+    found = explained(joined(ticks, selectivities=told, shards=2), rates=RATES).strategy
+    assert found is not None
+    assert found.sequences is not None
+    assert found.sequences["b"][0] == "a"
+    given = explained(joined(ticks, plan="(a b) (c d)"), rates=RATES).strategy
+    assert given is not None
+    assert (given.strategy, given.order, given.best_tree) == ("tree", None, "(a b) (c d)")
+
+
+def test_an_n_ary_join_on_different_keys(ticks: DataFrame) -> None:
+    out = joined(ticks, on=CHAIN, strategy="mjoin", shards=4)
+    found = explained(out, rates=RATES)
+    assert found.operators[0].key == ("a.k = b.k = c.k", "c.s = d.s")
+    assert found.shards.text.startswith("grid of ")
+    assert "of c to 1" in found.shards.text
+    assert found.strategy is not None
+    assert found.strategy.tree is None
+    assert found.strategy.mjoin is not None
+    assert found.strategy.mjoin.rows > 12 * sum(RATES.values())
+    assert "half-way joins" not in str(sj.explain(out, rates=RATES))
+    assert "what the join costs" in str(explained(out).missing)
+
+
 def test_json_and_several_joins(ticks: DataFrame) -> None:
     first = joined(ticks, on=CHAIN, name="first")
     both = sj.join(
@@ -159,6 +233,7 @@ def test_json_and_several_joins(ticks: DataFrame) -> None:
     assert (found.plans[0].name, found.joins[0].name) == ("first", "second")
     values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert values["plans"][0]["numbers"]["rates"] == RATES
+    assert values["plans"][0]["strategy"] is None
     assert len(values["plans"][0]["operators"]) == 2
 
 

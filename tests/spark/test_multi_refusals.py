@@ -81,7 +81,7 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"on": ["a.k = b.k", "b.x = c.x", "c.s = a.s", "c.d = d.d"]},
-        "on: the equalities of a, b, c form a cycle; allowed:",
+        "on: the equalities of a, b, c form a cycle; allowed: with strategy='mjoin', or",
     ),
     ({"on": ["a.k = b.s", *CHAIN[1:]]}, "on: a.k is int64 and b.s is string; allowed: equal types"),
     ({"on": "m"}, "on: a.m has type map<string, int64>; allowed: any type that can be compared"),
@@ -154,6 +154,51 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
         "planner: got 'best'; allowed: jaqpot, exact, grepp, equal-hj",
     ),
     ({"planner": "exact"}, "planner: got 'exact' without a budget; allowed: only with one"),
+    # strategy, order and selectivities
+    ({"strategy": "trees"}, "strategy: got 'trees'; allowed: auto, mjoin, tree"),
+    (
+        {"strategy": "mjoin", "plan": PLAN},
+        "strategy: got 'mjoin' with a plan; allowed: 'tree' or 'auto' (one n-ary join has none)",
+    ),
+    (
+        {"strategy": "mjoin", "budget": sj.Budget(rate=5)},
+        "strategy: got 'mjoin' with a budget; allowed: 'tree' or 'auto'",
+    ),
+    (
+        {"strategy": "mjoin", "states": {"a b": ROWS}},
+        "strategy: got 'mjoin' with states; allowed: 'tree' or 'auto'",
+    ),
+    ({"order": "random"}, "order: got 'random'; allowed: adaptive, timestamp, round-robin, cons"),
+    (
+        {"order": "timestamp", "strategy": "tree"},
+        "order: got 'timestamp' with strategy='tree'; allowed: 'adaptive' (only an n-ary join",
+    ),
+    ({"order": "timestamp", "plan": PLAN}, "order: got 'timestamp' with a plan; allowed: 'adap"),
+    (
+        {"order": "output-rate", "on": CHAIN},
+        "order: got 'output-rate' with joins on different keys; allowed: 'adaptive'",
+    ),
+    ({"selectivities": 0.1}, 'selectivities: got 0.1; allowed: a mapping such as {"a b": 0.001}'),
+    ({"selectivities": {}}, "selectivities: got {}; allowed: a mapping such as"),
+    ({"selectivities": {"a e": 0.1}}, "selectivities: unknown stream 'e'; allowed: a, b, c, d"),
+    (
+        {"selectivities": {"a b": 0.1, "B A": 0.1}},
+        "selectivities: got 'B A'; allowed: two streams or more, each set once",
+    ),
+    ({"selectivities": {"a": 0.1}}, "selectivities: got 'a'; allowed: two streams or more, each"),
+    (
+        {"selectivities": {"a b": 1.5}},
+        "selectivities: got 1.5 for 'a b'; allowed: numbers from 0 to 1",
+    ),
+    ({"selectivities": {"a b": True}}, "selectivities: got True for 'a b'; allowed: numbers from"),
+    (
+        {"selectivities": {"a b": 0.1, "d c": 0.1}},
+        "selectivities: got none that links 'c' to 'a'; allowed: pairs such as 'a c' that link all",
+    ),
+    (
+        {"selectivities": {"a b": 0.1}, "plan": PLAN},
+        "selectivities: got some with a plan; allowed: only where they decide something",
+    ),
     # time of arrival
     ({"lateness": "-1 s"}, "lateness: got '-1 s'; allowed: zero or a positive duration"),
     ({"lateness": None}, "lateness: got None; allowed: a duration"),
@@ -164,6 +209,12 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "sentence"), SETTINGS)
 def test_settings(changes: dict[str, Any], sentence: str) -> None:
     assert str(refusal(**changes)).startswith(sentence)
+
+
+def test_two_streams_have_no_order() -> None:
+    """Unless one n-ary join is asked for: by itself it would be a tree of one join."""
+    found = refusal(dict.fromkeys("ab", SCHEMA), order="timestamp")
+    assert str(found).startswith("order: got 'timestamp' with two streams; allowed: 'adaptive'")
 
 
 def test_columns_of_the_result_must_differ() -> None:

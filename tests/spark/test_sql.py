@@ -122,6 +122,7 @@ def test_a_query_of_three_streams(frames: Mapping[str, DataFrame]) -> None:
     assert query.plan == "a (b c)"
 
 
+EQUAL = "WHERE a.symbol = b.symbol AND b.symbol = c.symbol"
 BOTH = "FROM nyc A, tokyo B\nWHERE A.symbol = B.symbol"
 
 
@@ -135,6 +136,9 @@ BOTH = "FROM nyc A, tokyo B\nWHERE A.symbol = B.symbol"
         (f"SELECT 1 AS n {BOTH} WINDOW 0 DAYS", {},
          "line 2, column 27: window: got .* allowed: a positive duration"),
         (Q1, {"window": "1 day"}, "window: got '1 day'; allowed: WINDOW in the query's text"),
+        (Q1, {"strategy": "mjoin"}, "strategy: got 'mjoin'; allowed: STRATEGY in the query's text"),
+        (f"SELECT 1 AS n FROM nyc a, nyc b, nyc c {EQUAL} WINDOW 1 DAY PLAN '(a b) c'\n"
+         " STRATEGY TREE ORDER timestamp", {}, "line 2, column 2: order: got .* with a plan; allo"),
         (f"SELECT 1 AS n {BOTH} WINDOW 1 DAY", {"time": 5}, "time: got 5; allowed: a column name"),
         (Q1, {}, "column 31: unknown stream 'stocksNYC'; allowed: nyc, tokyo"),
     ],

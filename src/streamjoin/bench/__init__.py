@@ -14,6 +14,7 @@ BENCHES = {
     "news": "streamjoin.bench.news",
     "recall": "streamjoin.bench.recall",
     "multi-join": "streamjoin.bench.multi_join",
+    "mjoin": "streamjoin.bench.mjoin",
 }
 
 __all__ = ["BENCHES"]

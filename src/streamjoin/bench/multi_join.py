@@ -20,8 +20,7 @@ from typing import Any, Final
 from streamjoin.bench.multi_join_runs import EVEN, EXACT, UNEVEN, Limited, Plan
 from streamjoin.bench.queries import FOUR
 from streamjoin.bench.recorded import SECONDS_PER_FILE, record
-from streamjoin.bench.systems import Task, Timing, in_process, measure
-from streamjoin.errors import EngineError
+from streamjoin.bench.systems import Task, Timing, agree, in_process, measure
 from streamjoin.planning.planners import PLANNERS
 
 KEYS: Final = 100_000
@@ -61,7 +60,7 @@ def _exact(
                 f"{system:19} {timing.rows_per_second(cold):>9,.0f} rows/s, {warm} warm batches, "
                 f"{timing.state_bytes / 1e6:,.0f} MB of state"
             )
-    _check({system: timing.results for system, timing in timings.items()})
+    agree({system: timing.results for system, timing in timings.items()})
     rows: list[dict[str, Any]] = [
         {
             "system": system,
@@ -113,12 +112,3 @@ def _row(name: str, one: Limited, label: str, report: Callable[[str], None]) -> 
         "stale": stale,
         "cpu": one.cpu_us / one.allowed_us if one.allowed_us else None,
     }
-
-
-def _check(results: dict[str, list[int]]) -> None:
-    """Systems must agree on the number of results, all batches together."""
-    n = min(map(len, results.values()))
-    totals = {system: sum(found[:n]) for system, found in results.items()}
-    if len(set(totals.values())) > 1:
-        msg = f"bench: the joins disagree on the number of results: {totals}"
-        raise EngineError(msg)

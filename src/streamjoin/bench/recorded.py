@@ -71,16 +71,13 @@ class GroupedKeys:
     seconds
         Of event time that a file covers.
     groups
-        The streams that have the keys of each group, such as ``"ab"``. A row has a key of one of
-        its stream's groups, all of them alike.
-    keys
-        Keys of each group.
+        How many keys each group has, by the streams that have them, such as ``"ab"``. A row has a
+        key of one of its stream's groups, all of them alike.
     """
 
     rows: Mapping[str, int]
     seconds: float
-    groups: tuple[str, ...]
-    keys: int
+    groups: Mapping[str, int]
 
     def tables(self, number: int) -> dict[str, pa.Table]:
         """Rows of one file of each stream, in order."""
@@ -90,8 +87,9 @@ class GroupedKeys:
         rng = np.random.default_rng([ord(name), number])
         n, span = self.rows[name], round(self.seconds * 1_000_000)
         times = np.sort(rng.integers(number * span, (number + 1) * span, n)) // _MS * _MS
-        mine = [i for i, group in enumerate(self.groups) if name in group]
-        keys = rng.integers(0, self.keys, n) * len(self.groups) + rng.choice(mine, n)
+        sizes = np.array(list(self.groups.values()))
+        mine = rng.choice([i for i, group in enumerate(self.groups) if name in group], n)
+        keys = rng.integers(0, sizes[mine]) * len(sizes) + mine
         return _rows(times, keys, rng.random(n))
 
     def record(self, folder: Path, files: int) -> None:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -25,7 +26,7 @@ from streamjoin.spark.session import STATE_STORE, start_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SETTINGS", "Task", "Timing", "execute", "in_process", "measure", "start"]
+__all__ = ["SETTINGS", "Task", "Timing", "agree", "execute", "in_process", "measure", "start"]
 
 SETTINGS: Final = {
     "spark.driver.memory": "6g",
@@ -38,13 +39,14 @@ SETTINGS: Final = {
 class Timing:
     """What a run gave: rows in, seconds and results of each batch, and the state at its end.
 
-    `alone` are those of our results that have no partner.
+    `alone` are those of our results that have no partner, `cpu_us` CPU time of our join itself.
     """
 
     rows: list[int]
     seconds: list[float]
     results: list[int]
     alone: list[int]
+    cpu_us: list[int]
     state_rows: int
     state_bytes: int
 
@@ -85,6 +87,15 @@ def in_process(module: str, document: dict[str, Any], name: str) -> dict[str, An
         return found
 
 
+def agree(results: Mapping[str, Sequence[int]]) -> None:
+    """Refuse systems that differ in the number of results, all batches together that all had."""
+    n = min(map(len, results.values()))
+    totals = {system: sum(found[:n]) for system, found in results.items()}
+    if len(set(totals.values())) > 1:
+        msg = f"bench: the joins disagree on the number of results: {totals}"
+        raise EngineError(msg)
+
+
 def start(system: str, work: Path) -> "SparkSession":
     """The Spark that systems run in, with a folder of its own."""
     conf = {**SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
@@ -113,6 +124,7 @@ def execute(spark: "SparkSession", task: Task, checkpoint: Path) -> Timing:
         alone=[
             c["alone_left"] + c["alone_right"] if c and "alone_left" in c else 0 for c in counters
         ],
+        cpu_us=[c["cpu_us"] if c else 0 for c in counters],
         state_rows=_remembered(last) if last else sum(o["numRowsTotal"] for o in operators),
         state_bytes=last["state_bytes"] if last else sum(o["memoryUsedBytes"] for o in operators),
     )

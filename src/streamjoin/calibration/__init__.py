@@ -1,8 +1,9 @@
 """What our kernels cost on this machine: measured once, stored, used by later plans.
 
 Read `result.py` (what is found), `tuplewise.py` (the paper's C_n and C_h), `kernels.py` (the work
-of the three methods of a micro-batch), `micro_batch.py` (what their operations cost), `judging.py`
-(how well that predicts), `fitting.py` (timing and least squares) and `store.py` (where it is kept).
+of the three methods of a micro-batch), `micro_batch.py` (what their operations cost),
+`many_streams.py` (the same of tuples of several streams), `judging.py` (how well that predicts),
+`fitting.py` (timing and least squares) and `store.py` (where it is kept).
 """
 
 from streamjoin.calibration.measuring import measure

@@ -20,7 +20,7 @@ from streamjoin.joins.multi.tuples import Tuples, combine, overlap
 TUPLE_COSTS: Final = ("sort", "gather", "visit", "store", "piece", "read", "load")
 """Those of the operations' costs that are measured here."""
 SPAN: Final = 10_000_000
-MANY: Final = 40_000
+MANY: Final = 100_000
 PIECES: Final = 64
 ROWS: Final = 16  # of a small piece
 SECONDS: Final = {True: 0.3, False: 2.0}

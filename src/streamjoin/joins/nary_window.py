@@ -19,10 +19,10 @@ from streamjoin.core.kernels import nary_window as kernel
 from streamjoin.errors import ConfigError
 from streamjoin.joins.moving_window import Trace
 from streamjoin.joins.nary_window_memory import NaryMemory, Observed
-from streamjoin.joins.nary_window_settings import NaryJoin, batch_ends
+from streamjoin.joins.nary_window_settings import NaryWindowJoin, batch_ends
 from streamjoin.planning.drivers import Waiting, groups_of
 
-__all__ = ["NaryJoin", "NaryRun", "Trace", "nary_window_join"]
+__all__ = ["NaryRun", "NaryWindowJoin", "Trace", "nary_window_join"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -42,7 +42,7 @@ class NaryRun:
         Of the processor, less those of a step without tuples.
     waiting, left
         Tuples that wait when a batch begins and after each step, by stream (last axis).
-    print_
+    fingerprint
         A number that is the same for the same results, in whatever order.
     found
         All results, if they were wanted: the place in its stream of each tuple; else None.
@@ -58,7 +58,7 @@ class NaryRun:
     seconds: FloatArray
     waiting: IntArray
     left: IntArray
-    print_: int
+    fingerprint: int
     found: IntArray | None
     sequences: tuple[tuple[int, ...], ...]
 
@@ -70,7 +70,7 @@ class NaryRun:
 
 def nary_window_join(
     traces: Sequence[Trace],
-    join: NaryJoin,
+    join: NaryWindowJoin,
     *,
     keep: bool = False,
     memory: NaryMemory | None = None,
@@ -92,7 +92,7 @@ def nary_window_join(
     --------
     >>> import numpy as np
     >>> a, b, c = (Trace(np.array([t, t + 10]), np.array([7, 8])) for t in (0, 4, 9))
-    >>> run = nary_window_join([a, b, c], NaryJoin(period=20, order="output-rate"), keep=True)
+    >>> run = nary_window_join([a, b, c], NaryWindowJoin(period=20, order="output-rate"), keep=True)
     >>> run.found.tolist(), int(run.changes.sum())
     ([[0, 0, 0], [1, 1, 1]], 2)
     """
@@ -110,7 +110,7 @@ def nary_window_join(
 
 
 class _Run:
-    def __init__(self, traces: Sequence[Trace], join: NaryJoin, memory: NaryMemory) -> None:
+    def __init__(self, traces: Sequence[Trace], join: NaryWindowJoin, memory: NaryMemory) -> None:
         self.join, self.n, self.memory = join, len(traces), memory
         memory.clear()
         self.ends = batch_ends([trace.times for trace in traces], join.period)
@@ -176,7 +176,7 @@ class _Run:
             seconds=self.seconds,
             waiting=np.diff(self.ends, axis=0, prepend=0),
             left=self.left,
-            print_=int(counts[kernel.PRINT].sum()),
+            fingerprint=int(counts[kernel.FINGERPRINT].sum()),
             found=self.memory.found() if keep else None,
             sequences=tuple(tuple(row) for row in self._sequences().tolist()),
         )

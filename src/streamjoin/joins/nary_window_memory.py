@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin.core.kernels import nary_window as kernel
 from streamjoin.joins.moving_window import Trace
-from streamjoin.joins.nary_window_settings import NaryJoin
+from streamjoin.joins.nary_window_settings import NaryWindowJoin
 
 IntArray = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class NaryMemory:
         Results that are kept, the last ones.
     """
 
-    def __init__(self, traces: Sequence[Trace], join: NaryJoin, room: int = 4096) -> None:
+    def __init__(self, traces: Sequence[Trace], join: NaryWindowJoin, room: int = 4096) -> None:
         n, sizes = len(traces), [len(trace) for trace in traces]
         self.base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         born, gone = _moments(traces, join, self.base)
@@ -75,13 +75,13 @@ class NaryMemory:
 
     def remembered(self) -> tuple[int, ...]:
         """Tuples of each stream that have entered and are not gone: |ht_j|."""
-        upto = self.memory.buffers[:, kernel.NEXT]
-        entered = [slice(a, b) for a, b in zip(self.base[:-1], upto, strict=True)]
-        now = max((int(self.streams.born[part.stop - 1]) for part in entered if _any(part)),
-                  default=0)  # fmt: skip
+        born, gone = self.streams.born, self.streams.gone
+        bounds = list(
+            zip(self.base[:-1].tolist(), self.memory.buffers[:, kernel.NEXT].tolist(), strict=True)
+        )
+        now = max((int(born[end - 1]) for first, end in bounds if end > first), default=0)
         return tuple(
-            part.stop - part.start - int(np.searchsorted(self.streams.gone[part], now))
-            for part in entered
+            end - first - int(np.searchsorted(gone[first:end], now)) for first, end in bounds
         )
 
     def found(self) -> IntArray:
@@ -117,7 +117,9 @@ class Observed:
         return np.array(others, np.int64)
 
 
-def _moments(traces: Sequence[Trace], join: NaryJoin, base: IntArray) -> tuple[IntArray, IntArray]:
+def _moments(
+    traces: Sequence[Trace], join: NaryWindowJoin, base: IntArray
+) -> tuple[IntArray, IntArray]:
     """When each tuple is born and last valid: times, or, for count windows, ranks in time."""
     times = np.concatenate([trace.times for trace in traces])
     gone = np.full(len(times), _NEVER)
@@ -135,10 +137,6 @@ def _moments(traces: Sequence[Trace], join: NaryJoin, base: IntArray) -> tuple[I
             later = rank[base[j] + size : base[j + 1]]
             gone[base[j] : base[j] + len(later)] = later - 1
     return rank, gone
-
-
-def _any(part: slice) -> bool:
-    return bool(part.stop > part.start)
 
 
 def _power_of_two(least: int) -> int:

@@ -16,7 +16,7 @@ PAPER_ORDERS: tuple[Order, ...] = tuple(order for order in ORDERS if order != "a
 
 
 @dataclass(frozen=True)
-class NaryJoin:
+class NaryWindowJoin:
     """An n-ary join on one attribute.
 
     Parameters
@@ -38,7 +38,7 @@ class NaryJoin:
 
     Examples
     --------
-    >>> NaryJoin(period=100_000, order="initial-output-size", spans=(60_000, None, None)).steps
+    >>> NaryWindowJoin(100_000, "initial-output-size", spans=(60_000, None, None)).steps
     1
     """
 

@@ -10,4 +10,8 @@ Many streams (Mukherji 2011): read `tree` (plans), `plan_model` (their numbers, 
 `cover` and `refresh` (what keeps results fresh), `jaqpot`, `exact` (the linear programme),
 `timed_plan` (states that follow what is formed) and `planners` (all by name); at last `adaptation`
 and `analysis` (when to think again), and `join_order` (which streams come first).
+
+One n-ary join (Valsomatzis 2013): read `drivers` (which stream drives), `nary` (sizes of joins and
+probing sequences), `nary_cost` (half-way joins), `nary_drains` and `nary_tree` (what a batch costs
+in an n-ary join and in a tree) and `nary_choice` (the order and the strategy that cost least).
 """

@@ -134,12 +134,12 @@ class OperationCosts:
     window: float = 38_000.0
     mapped: float = 0.16
     sort: float = 21.0
-    gather: float = 1.5
+    gather: float = 2.3
     visit: float = 35_000.0
     store: float = 8.0
-    piece: float = 85_000.0
+    piece: float = 80_000.0
     read: float = 60_000.0
-    load: float = 1.2
+    load: float = 1.0
 
 
 @dataclass(frozen=True)

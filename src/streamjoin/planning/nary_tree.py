@@ -4,7 +4,7 @@ Every join is done both ways, with stored tuples and once with new ones. Each in
 formed once; but it is stored, read again in each batch, and removed.
 """
 
-from math import prod
+from math import exp, prod
 
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.planning.nary_cost import (
@@ -61,7 +61,8 @@ def _cuts(tree: Tree, node: int, formed: float) -> float:
 
     Those that a join forms end at different times, and are cut into pieces that end together.
     """
-    return min(formed, 1.0 if node < tree.n_streams else N_BASIC_WINDOWS + 1.0)
+    most = 1.0 if node < tree.n_streams else N_BASIC_WINDOWS + 0.5
+    return most * (1 - exp(-formed / most))
 
 
 def _pieces(tree: Tree, node: int, at: Situation) -> float:

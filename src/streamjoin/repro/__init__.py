@@ -11,6 +11,7 @@ PAPERS = {
     "kang": "streamjoin.repro.kang",
     "gedik": "streamjoin.repro.gedik",
     "jaqpot": "streamjoin.repro.jaqpot",
+    "valsomatzis": "streamjoin.repro.valsomatzis",
 }
 
 __all__ = ["PAPERS"]

@@ -1,14 +1,14 @@
 """What a join of many streams will do, in words.
 
 Reading order: this module (what comes back), `explain_plan_words` (plan, time and states),
+`explain_plan_strategy` and `explain_plan_situation` (an n-ary join or a tree),
 `explain_plan_model` and `explain_plan_numbers` (half-way joins, paths and planners in numbers),
-`explain_plan_state` (what is remembered and what may go wrong).
+`explain_plan_shards` and `explain_plan_state` (what is where, and what may go wrong).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streamjoin.planning.tree import Tree
 from streamjoin.shedding.regulation import FIRST_COST_US
 from streamjoin.spark import explain_plan_words as words
 from streamjoin.spark import explain_words
@@ -20,7 +20,9 @@ from streamjoin.spark.explain_plan_model import (
     numbers,
 )
 from streamjoin.spark.explain_plan_numbers import PlanNumbers
+from streamjoin.spark.explain_plan_shards import spread
 from streamjoin.spark.explain_plan_state import advice, remembered
+from streamjoin.spark.explain_plan_strategy import StrategyExplanation, explain_strategy
 from streamjoin.spark.explain_plan_words import OperatorExplanation
 from streamjoin.spark.explain_warnings import Advice
 from streamjoin.spark.explain_words import Shards
@@ -40,7 +42,10 @@ class PlanExplanation:
     streams
         Their names.
     plan, tree
-        The plan, where it comes from and how it may change; and drawn, line by line.
+        The plan, where it comes from and how it may change; and drawn, line by line: nothing for
+        an n-ary join.
+    strategy
+        Whether an n-ary join or a tree runs, and what both cost; None where there is no choice.
     operators
         Which joins run together.
     conditions
@@ -70,6 +75,7 @@ class PlanExplanation:
     streams: tuple[str, ...]
     plan: str
     tree: tuple[str, ...]
+    strategy: StrategyExplanation | None
     operators: tuple[OperatorExplanation, ...]
     conditions: tuple[Conjunct, ...]
     windows: tuple[str, ...]
@@ -97,6 +103,7 @@ class PlanExplanation:
         """Titles with their lines."""
         yield "plan", [self.plan]
         yield "tree", self.tree
+        yield "strategy", [] if self.strategy is None else self.strategy.texts
         yield "operators", [one.text for one in self.operators]
         yield "conditions", [f"{c.text}  ({c.described})" for c in self.conditions]
         yield "windows", self.windows
@@ -108,7 +115,7 @@ class PlanExplanation:
         yield "silent input", [self.idle]
         yield "shards", [self.shards.text]
         yield "budget", self.budget
-        if self.numbers is not None:
+        if self.numbers is not None and self.tree:
             yield "half-way joins", list(self.numbers.table())
             yield "paths", list(self.numbers.ways())
             yield "costs", list(self.numbers.spent())
@@ -144,7 +151,8 @@ def explain_plan(
         streaming=live,
         streams=tuple(streams),
         plan=words.planned(last),
-        tree=words.drawn(last.resolved.tree),
+        tree=() if words.is_nary(last) else words.drawn(last.resolved.tree),
+        strategy=explain_strategy(last, rates, selectivities),
         operators=words.operators(plans),
         conditions=words.conditions(last),
         windows=words.windows(streams),
@@ -154,21 +162,25 @@ def explain_plan(
         watermark=words.watermark(streams) if live else None,
         late=explain_words.late(last.late_rows) if live else None,
         idle=words.idle(last) if live else None,
-        shards=Shards(last.n_shards, last.n_partitions, f"{last.n_shards} by key", (1, 1)),
+        shards=spread(last),
         budget=_budget(last),
         numbers=found,
-        missing=_missing(last.resolved.tree) if found is None else None,
+        missing=_missing(last) if found is None else None,
         remembered=() if found is None or not live else tuple(remembered(last, found, streams)),
         columns=tuple(column.name for column in last.resolved.steps[-1].join.output),
         warnings=tuple(advice(last, streams, found)),
     )
 
 
-def _missing(tree: Tree) -> str:
+def _missing(plan: MultiPlan) -> str:
+    tree = plan.resolved.tree
+    what = "half-way joins, paths and the plan cost and yield"
+    if words.is_nary(plan):
+        what = "the join costs"
     given = ", ".join(f'"{name}": 300' for name in tree.names)
     return (
-        f"what half-way joins, paths and the plan cost and yield: give rates={{{given}}} in rows "
-        f'per second and, if known, selectivities={{"{tree.label(tree.n_streams)}": '
+        f"what {what}: give rates={{{given}}} in rows per second and, if known, "
+        f'selectivities={{"{tree.label(tree.n_streams)}": '
         f"{SELECTIVITY}, ...}} (that is also what is taken where none is said)"
     )
 

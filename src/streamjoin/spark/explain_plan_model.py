@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
 from streamjoin.planning.analysis import Analysis, analyse
 from streamjoin.planning.path_productivity import PathTable
@@ -38,7 +39,7 @@ def numbers(
 ) -> PlanNumbers:
     """The model of a plan at given rates."""
     tree = plan.resolved.tree
-    sigmas = _sigmas(tree, selectivities)
+    sigmas = sigmas_of(tree, selectivities)
     model = _model(plan, tree, rates, sigmas)
     mu = _resources(plan, rates)
     freshness = _freshness(plan, rates)
@@ -82,7 +83,7 @@ def _is_positive(rate: object) -> bool:
     return isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
 
 
-def _sigmas(tree: Tree, selectivities: Selectivities) -> list[float]:
+def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
     """A selectivity for each join, in the tree's order."""
     joins = range(tree.n_streams, tree.root + 1)
     labels = {frozenset(tree.streams(node)): i for i, node in enumerate(joins)}
@@ -112,8 +113,7 @@ def _model(plan: MultiPlan, tree: Tree, rates: StreamRates, sigmas: list[float])
     A result of a join is remembered while all its rows are in their windows. So of all pairs of
     remembered tuples of its two inputs, those that match are in its state.
     """
-    sizes = [_size(one.stream.window_us, one.stream.window_rows, rates[name])
-             for name, one in inputs(plan).items()]  # fmt: skip
+    sizes = [window_tuples(one.stream, rates[name]) for name, one in inputs(plan).items()]
     states = plan.resolved.steps[-1].join.states
     for node in tree.susceptible:
         limit = states[node] if node < len(states) else None
@@ -125,8 +125,11 @@ def _model(plan: MultiPlan, tree: Tree, rates: StreamRates, sigmas: list[float])
     return kind.of(tree, [rates[name] for name in tree.names], sizes, sigmas, costs)
 
 
-def _size(window_us: int, window_rows: int | None, rate: float) -> float:
-    return rate * window_us / 1e6 if window_rows is None else float(window_rows)
+def window_tuples(stream: Stream, rate: float) -> float:
+    """Tuples in a stream's window."""
+    if stream.window_rows is not None:
+        return float(stream.window_rows)
+    return rate * stream.window_us / 1e6
 
 
 def _resources(plan: MultiPlan, rates: StreamRates) -> float | None:

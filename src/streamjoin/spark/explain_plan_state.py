@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from streamjoin.durations import format_duration
 from streamjoin.joins.multi.settings import Input
 from streamjoin.spark.explain_plan_numbers import PlanNumbers, write
+from streamjoin.spark.explain_plan_shards import copies
+from streamjoin.spark.explain_plan_words import is_nary
 from streamjoin.spark.explain_state import format_bytes, row_bytes
 from streamjoin.spark.explain_warnings import LONG_US, Advice
 from streamjoin.spark.plans import MultiPlan
@@ -15,21 +17,27 @@ def remembered(plan: MultiPlan, found: PlanNumbers, streams: dict[str, Input]) -
     total = 0.0
     tree = plan.resolved.tree
     axes = max(step.join.n_axes for step in plan.resolved.steps)
-    for node, one in enumerate(found.half_way):
+    nodes, sent = tree.n_streams if is_nary(plan) else tree.root, copies(plan)
+    for node, one in enumerate(found.half_way[:nodes]):
         if node < tree.n_streams:
             stream = streams[one.tuples].stream
             size, rows = row_bytes(stream.kept)[0], one.state
             rows += found.rates[one.tuples] * stream.lateness_us / 1e6
+            rows *= sent[one.tuples]
             what = "rows"
         else:
-            # key, interval, and the names of its rows
-            size, rows = 8.0 * (1 + 2 * axes + len(tree.streams(node))), one.state
+            size, rows = tuple_bytes(axes, len(tree.streams(node))), one.state
             what = "tuples"
         total += rows * size
         yield f"{one.tuples} {format_bytes(rows * size)} = {write(rows)} {what} x {size:.3g} B"
     late = max(one.stream.lateness_us for one in streams.values())
     more = f", with {format_duration(late)} of lateness" if late else ""
     yield f"together {format_bytes(total)}{more}, and more while one input is ahead of the others"
+
+
+def tuple_bytes(axes: int, n_streams: int) -> float:
+    """Bytes of an intermediate result: key, interval, and the names of its rows."""
+    return 8.0 * (1 + 2 * axes + n_streams)
 
 
 def advice(

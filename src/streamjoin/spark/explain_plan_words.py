@@ -45,9 +45,13 @@ def operators(plans: Sequence[MultiPlan]) -> tuple[OperatorExplanation, ...]:
             for source in step.sources
         ]
         joined = str(Tree(tuple(sources), step.join.tree.joins))
+        if is_nary(plan):
+            joined = ", ".join(sources)
         key = tuple(_keys(plan, step))
         why = "one key, so no row is moved between the joins"
-        if len(plans) > 1:
+        if step.join.attributes:
+            why = "a row goes to all shards of the grid in which it may meet others"
+        elif len(plans) > 1:
             why = "rows of the operators before it are sent to the shards of another key"
             if number == 0 or all(isinstance(source, str) for source in step.sources):
                 why = "joins on one key run together"
@@ -59,6 +63,9 @@ def operators(plans: Sequence[MultiPlan]) -> tuple[OperatorExplanation, ...]:
 def _keys(plan: MultiPlan, step: Step) -> Iterator[str]:
     """What is equal in an operator, in the user's words."""
     tree, keys = plan.resolved.tree, plan.resolved.keys
+    if step.join.attributes:
+        yield from (one.describe() for one in keys.classes)
+        return
     left, right = (
         [tree.names[i] for i in tree.streams(child)] for child in tree.children(step.nodes[-1])
     )
@@ -96,17 +103,24 @@ def planned(plan: MultiPlan) -> str:
     whole = plan.resolved
     said = f"{whole.tree} ({whole.tree.shape})"
     limited = any(step.join.states for step in whole.steps)
+    if is_nary(plan):
+        return "none: one n-ary join of all streams"
     if not whole.chosen:
         how = "as given"
     elif whole.steps[-1].join.adaptive:
         how = (
-            f"to begin with; every {EVERY} batches another takes over that forms {CLEARLY:g} times "
-            "fewer intermediate results, counted on a sample of the keys (reordered)"
+            f"the first tree; every {EVERY} batches another takes over that forms {CLEARLY:g} "
+            "times fewer intermediate results, counted on a sample of the keys (reordered)"
         )
     else:
         how = "as the equalities connect the streams; it stays"
     what = "results depend on it, as joins remember a number of rows"
     return f"{said}: {how}; {what if limited else 'results do not depend on it'}"
+
+
+def is_nary(plan: MultiPlan) -> bool:
+    """Whether one n-ary join runs and never a tree."""
+    return plan.resolved.steps[-1].join.strategy == "mjoin"
 
 
 def conditions(plan: MultiPlan) -> tuple[Conjunct, ...]:
@@ -152,7 +166,7 @@ def fresh(plan: MultiPlan) -> tuple[str, ...]:
 def remembered(plan: MultiPlan) -> tuple[str, ...]:
     """What becomes of the results of joins below the root."""
     join = plan.resolved.steps[-1].join
-    if not join.tree.susceptible and len(plan.resolved.steps) == 1:
+    if is_nary(plan) or (not join.tree.susceptible and len(plan.resolved.steps) == 1):
         return ()
     if not join.states:
         return (

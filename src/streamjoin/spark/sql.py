@@ -26,7 +26,8 @@ __all__ = ["CreatedStream", "Script", "read_script", "run_query", "sql", "stream
 
 _IN_THE_TEXT: Final = {
     "on": "ON or WHERE", "where": "WHERE", "how": "LEFT JOIN and the like", "window": "WINDOW",
-    "freshness": "FRESHNESS", "budget": "BUDGET", "plan": "PLAN",
+    "freshness": "FRESHNESS", "budget": "BUDGET", "plan": "PLAN", "strategy": "STRATEGY",
+    "order": "STRATEGY MJOIN ORDER ...",
 }  # fmt: skip
 
 
@@ -41,9 +42,9 @@ def sql(
     """Join streams as a SQL query says.
 
     ``SELECT ... FROM ... WHERE ...`` over two or more streams, then what SQL lacks: ``WINDOW 10
-    MINUTES`` (needed), ``FRESHNESS``, ``LATENESS``, ``BUDGET``, ``PLAN``, ``TIME``. Conditions on
-    one stream filter it before the join, equalities between streams are the join's keys, and what
-    the join cannot check Spark checks on its result; `explain` says which is which.
+    MINUTES`` (needed), ``FRESHNESS``, ``LATENESS``, ``BUDGET``, ``PLAN``, ``STRATEGY``, ``TIME``.
+    Conditions on one stream filter it before the join, equalities between streams are the join's
+    keys, and what the join cannot check Spark checks on its result; `explain` says which is which.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def sql(
         How far a row may be behind the newest of its stream, if the query has no LATENESS.
     more
         Further arguments of `join` (two streams) or `multi_join` (more), such as ``shards``,
-        ``name`` or ``planner``.
+        ``name``, ``planner`` or ``selectivities``.
 
     Returns
     -------
@@ -173,6 +174,7 @@ def _join_two(
 def _join_many(
     plan: QueryPlan, inputs: Mapping[str, DataFrame], settings: Mapping[str, Any]
 ) -> tuple[DataFrame, dict[str, list[str]]]:
+    ways = {"strategy": plan.strategy, "order": plan.order}
     joined = multi_join(
         inputs,
         on=plan.keys,
@@ -180,6 +182,7 @@ def _join_many(
         window=plan.window,
         plan=plan.plan,
         freshness=plan.freshness or None,
+        **{name: way for name, way in ways.items() if way is not None},
         **settings,
     )
     return joined, {a: [f"{a}_{name}" for name in names] for a, names in plan.columns.items()}

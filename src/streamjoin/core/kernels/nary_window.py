@@ -33,7 +33,7 @@ RESULTS: Final = 2
 CHANGES: Final = 3
 """Times that another stream drives than before."""
 TUPLES: Final = 4
-PRINT: Final = 5
+FINGERPRINT: Final = 5
 """A sum over all results that tells sets of them apart, whatever their order."""
 N_COUNTS: Final = 6
 
@@ -119,13 +119,13 @@ def process(
     They take turns by time or by position (VAL-A5, VAL-A6); a group of one is drained. `sequences`
     is of [stream, others]. A tuple costs its probes, its intermediate tuples and its results.
     """
-    # All in one: to hand a handful of arrays to a function costs more than to process a tuple.
+    # All in one, for speed: to hand arrays to a function for each tuple costs more than the tuple.
     keys, born, gone, windowed = streams
     slots, begins, masks, older = tables
     buffers, clock, path, out = memory
     last, ring = sequences.shape[1] - 1, len(out) - 1
     turn, drove, written = clock[TURN], clock[LAST], clock[WRITTEN]
-    probes, made, changes, tuples, print_ = 0, 0, 0, 0, 0
+    probes, made, changes, tuples, fingerprint = 0, 0, 0, 0, 0
     for _ in range(n):
         j = -1
         if by_time:
@@ -187,14 +187,14 @@ def process(
                 found, other = path[_PICKED, k + 1], sequences[j, k]
                 out[place, other] = found
                 one += (found + 1) * (2 * other + 3)
-            print_ += one * one
+            fingerprint += one * one
             written += 1
     seen[PROBES] += probes
     seen[MADE] += made
     seen[RESULTS] += written - clock[WRITTEN]
     seen[CHANGES] += changes
     seen[TUPLES] += tuples
-    seen[PRINT] += print_
+    seen[FINGERPRINT] += fingerprint
     clock[TURN], clock[LAST], clock[WRITTEN] = turn, drove, written
 
 

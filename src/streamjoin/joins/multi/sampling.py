@@ -19,7 +19,7 @@ from streamjoin.planning.nary import Sizes
 
 SAMPLED: Final = 1 << 12
 """About so many rows of each stream are looked at."""
-FEWEST: Final = 32
+FEWEST: Final = 512
 """At least so many keys, however many rows each has."""
 ALL_SETS: Final = 8
 """Up to so many streams, all sets of them are measured; of more, those of two and three."""

@@ -50,14 +50,18 @@ def resolve_strategy(
     only_tree = next((name for name, value in given.items() if value is not None), None)
     if strategy == "mjoin" and only_tree is not None:
         msg = (
-            f"strategy: got 'mjoin' with a {only_tree}; allowed: 'tree' or 'auto' (one n-ary join "
-            "has none)"
+            f"strategy: got 'mjoin' with {_said(only_tree)}; allowed: 'tree' or 'auto' (one n-ary "
+            "join has none)"
         )
         raise ConfigError(msg)
     if strategy == "auto" and (only_tree is not None or not one_key or n_streams == 2):
         strategy = "tree"
     if strategy == "tree" and drives != "adaptive":
-        why = f"a {only_tree}" if only_tree else "one" if asked == "tree" else "joins of this kind"
+        why = "strategy='tree'" if asked == "tree" else "two streams"
+        if only_tree is not None:
+            why = _said(only_tree)
+        elif asked == "auto" and not one_key:
+            why = "joins on different keys"
         msg = (
             f"order: got {order!r} with {why}; allowed: 'adaptive' (only an n-ary join, "
             "strategy='mjoin', has inputs that drive one after the other)"
@@ -110,6 +114,10 @@ def attributes_of(keys: Keys, inputs: list[tuple[str, list[str]]]) -> tuple[dict
         }
         for one in keys.classes
     )
+
+
+def _said(argument: str) -> str:
+    return argument if argument.endswith("s") else f"a {argument}"
 
 
 def _refuse_apart(found: Mapping[frozenset[int], float], names: list[str]) -> None:

@@ -9,6 +9,7 @@ FRESHNESS 12 MINUTES                 of all streams, or by stream as above
 LATENESS 30 SECONDS
 BUDGET 0.3 CPU, 64 MB MEMORY         or 200 MS CPU; or 300 TUPLES PER SECOND
 PLAN '((a b) c) d'
+STRATEGY MJOIN                       or AUTO, TREE; STRATEGY MJOIN ORDER output-rate
 TIME a.ts, b.at                      or one name for all streams
 ```
 """
@@ -22,7 +23,7 @@ from typing import Final
 from sqlglot import Token, TokenType
 
 from streamjoin.budget import Budget
-from streamjoin.joins.sql.clauses_values import amount, budget, hinted
+from streamjoin.joins.sql.clauses_values import amount, budget, hinted, strategy
 from streamjoin.joins.sql.conjuncts import depths
 from streamjoin.joins.sql.query_text import Text, allowed, is_name, is_word, listed
 from streamjoin.windows import Rows
@@ -33,6 +34,7 @@ EXAMPLES: Final = {
     "LATENESS": "LATENESS 30 SECONDS",
     "BUDGET": "BUDGET 0.3 CPU, BUDGET 300 TUPLES PER SECOND, or BUDGET 64 MB MEMORY",
     "PLAN": "PLAN '((a b) c) d'",
+    "STRATEGY": "STRATEGY MJOIN, or STRATEGY MJOIN ORDER output-rate",
     "TIME": "TIME a.ts, b.at, or TIME ts",
 }
 # What an expression cannot end with: a clause's word after one of these is a name.
@@ -66,6 +68,8 @@ class Clauses:
     lateness: str | None = None
     budget: Budget | None = None
     plan: str | None = None
+    strategy: str | None = None
+    order: str | None = None
     starts: dict[str, int] = field(default_factory=dict)
 
 
@@ -100,6 +104,9 @@ def read_clauses(text: Text, tokens: Sequence[Token], hint: Token | None = None)
         if "BUDGET" in found:
             raise text.error(starts["BUDGET"], "a BUDGET beside the hint; allowed: one of them")
         starts["BUDGET"] = hint.start
+    if "STRATEGY" in starts:
+        starts["ORDER"] = starts["STRATEGY"]
+    way, order = strategy(text, found.get("STRATEGY"))
     return Clauses(
         window=_by_stream(text, "WINDOW", found),
         freshness=_by_stream(text, "FRESHNESS", found),
@@ -107,6 +114,8 @@ def read_clauses(text: Text, tokens: Sequence[Token], hint: Token | None = None)
         lateness=_lateness(text, found.get("LATENESS")),
         budget=hinted(text, hint) if hint else budget(text, _items(text, "BUDGET", found)),
         plan=_plan(text, found.get("PLAN")),
+        strategy=way,
+        order=order,
         starts=starts,
     )
 

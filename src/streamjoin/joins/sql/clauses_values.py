@@ -1,4 +1,4 @@
-"""What clauses hold: lengths of time, numbers of rows, budgets."""
+"""What clauses hold: lengths of time, numbers of rows, budgets, strategies."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,9 @@ from sqlglot import Token, TokenType
 from streamjoin.budget import Budget
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
+from streamjoin.joins.multi.strategies import STRATEGIES
 from streamjoin.joins.sql.query_text import Text
+from streamjoin.planning.drivers import ORDERS
 from streamjoin.windows import Rows
 
 _ROWS: Final = re.compile(r"(-?\d+)\s*(?:rows?|tuples?)", re.IGNORECASE)
@@ -25,6 +27,7 @@ _SETTING: Final = re.compile(
     r"\s*(cpu|rate|memory)\s*=\s*('[^']*'|\"[^\"]*\"|[^\s,]+)\s*",
     re.IGNORECASE,
 )
+_STRATEGY: Final = re.compile(r"(\w+)(?:\s+order\s+([\w-]+))?", re.IGNORECASE)
 _HINT_ALLOWED: Final = "/*+ BUDGET(cpu=0.3, memory='64 MB') */"
 
 
@@ -51,6 +54,26 @@ def amount(text: Text, word: str, tokens: Sequence[Token], *, may_be_rows: bool)
         or_rows = ", or a number of rows such as 500 ROWS" if may_be_rows and not rows else ""
         raise text.error(start, f"{error}{or_rows}") from None
     return value
+
+
+def strategy(text: Text, body: Sequence[Token] | None) -> tuple[str | None, str | None]:
+    """How results are found, and which stream of an n-ary join drives; None where nothing is said.
+
+    Examples
+    --------
+    >>> text = Text("MJOIN ORDER output-rate")
+    >>> strategy(text, text.statements()[0])
+    ('mjoin', 'output-rate')
+    """
+    if body is None:
+        return None, None
+    said = text.cut(body)
+    found = _STRATEGY.fullmatch(re.sub("['\"]", "", said).lower())
+    way, order = found.groups() if found else (None, None)
+    if way not in STRATEGIES or order not in (None, *ORDERS):
+        words = f"{', '.join(STRATEGIES).upper()}; then ORDER and one of {', '.join(ORDERS)}"
+        raise text.error(body[0].start, f"STRATEGY: got {said}; allowed: {words}")
+    return way, order
 
 
 def budget(text: Text, items: Sequence[Sequence[Token]]) -> Budget | None:

@@ -35,7 +35,7 @@ class QueryPlan:
         Columns that the join must carry, by stream.
     outputs
         What is selected.
-    time, window, freshness, lateness, budget, plan
+    time, window, freshness, lateness, budget, plan, strategy, order
         The clauses, by stream where they can differ.
     """
 
@@ -51,6 +51,8 @@ class QueryPlan:
     lateness: str | None
     budget: Budget | None
     plan: str | None
+    strategy: str | None
+    order: str | None
 
     def at(self, *places: Place, stream: str | None = None) -> list[Placed]:
         """Conditions of some places."""
@@ -114,6 +116,8 @@ def plan_query(
         lateness=query.clauses.lateness,
         budget=query.clauses.budget,
         plan=plan_text(query),
+        strategy=query.clauses.strategy,
+        order=query.clauses.order,
     )
 
 
@@ -155,9 +159,9 @@ def _check_connected(
     if len(schemas) == 2:
         return
     try:
-        parse_on(_keys(conditions), schemas)
+        parse_on(_keys(conditions), schemas, may_be_cyclic=query.clauses.strategy == "mjoin")
     except (ConfigError, DataError) as error:
-        what = str(error).removeprefix("on: ")
+        what = str(error).removeprefix("on: ").replace("strategy='mjoin'", "STRATEGY MJOIN")
         what = f"{what}; or ({keys[-1].text}) IS TRUE, which Spark checks after the join"
         raise query.text.error(keys[-1].start, what, type(error)) from None
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from streamjoin.repro.base import Experiment
 from streamjoin.repro.valsomatzis.elapsed_runs import elapsed
+from streamjoin.repro.valsomatzis.engine_runs import engine
 from streamjoin.repro.valsomatzis.locality_runs import locality
 from streamjoin.repro.valsomatzis.policy_runs import arrivals, policies
 
@@ -16,4 +17,5 @@ EXPERIMENTS: Final = (
     Experiment("policies", policies),
     Experiment("elapsed", elapsed),
     Experiment("locality", locality),
+    Experiment("engine", engine),
 )

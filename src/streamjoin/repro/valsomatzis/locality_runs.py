@@ -15,7 +15,7 @@ from streamjoin.repro.valsomatzis.workload import Streams, rotated, warm
 SCALES: Final = (0.003, 0.03, 0.3, 3.0)
 QUICK_SCALES: Final = (0.003, 0.03, 0.3)
 ORDERS: Final[tuple[Order, ...]] = (TIMESTAMP, "round-robin", "initial-output-size")
-_TUPLES: Final = 600_000  # about so many in all runs of an order together: small ones run often
+_TUPLES: Final = 300_000  # about so many in all runs of an order together: small ones run often
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def locality(context: Context) -> Numbers:
     found = []
     for scale in QUICK_SCALES if context.quick else SCALES:
         context.progress(f"tables of scale {scale:g}")
-        found.append(_sized(scale, 3 if context.quick else 5))
+        found.append(_sized(scale, len(context.seeds)))
     return {"sized": found}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from streamjoin.joins.nary_window import NaryJoin, NaryRun, Trace, nary_window_join
+from streamjoin.joins.nary_window import NaryRun, NaryWindowJoin, Trace, nary_window_join
 from streamjoin.joins.nary_window_memory import NaryMemory
 from streamjoin.planning.drivers import Order
 from streamjoin.repro.base import Context
@@ -62,12 +62,12 @@ class Streams:
     @cached_property
     def memory(self) -> NaryMemory:
         """The tables."""
-        return NaryMemory(self.traces, NaryJoin(1, TIMESTAMP))
+        return NaryMemory(self.traces, NaryWindowJoin(1, TIMESTAMP))
 
     def run(self, order: Order, period: int, steps: int = 1) -> NaryRun:
         """Run the join with the known probing sequences (VAL-A3)."""
         sequences = NaryStreams(self.data_set, self.scale).keys.sequences()
-        join = NaryJoin(period, order, sequences=sequences, steps=steps)
+        join = NaryWindowJoin(period, order, sequences=sequences, steps=steps)
         return nary_window_join(self.traces, join, memory=self.memory)
 
 
