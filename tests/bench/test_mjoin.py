@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from streamjoin.bench import mjoin
 from streamjoin.bench.driver_orders import compare
 from streamjoin.bench.mjoin_runs import Runner, Turn
+from streamjoin.bench.mjoin_workloads import WINDOW_SECONDS, orders_streams, workloads
 from streamjoin.bench.recorded import GroupedKeys
-from streamjoin.bench.systems import Task, Timing
+from streamjoin.bench.systems import Task, Timing, agree
 from streamjoin.cli.app import app
 from streamjoin.errors import EngineError
 from streamjoin.planning.drivers import ORDERS
@@ -73,7 +74,7 @@ def test_rows_and_ratios() -> None:
     result = CliRunner().invoke(app, ["bench", "mjoin", "--quick", "--json"])
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.stdout)
-    names = [workload.name for workload in mjoin.workloads()]
+    names = [workload.name for workload in workloads()]
     systems = [*mjoin.OURS, *mjoin.CHAINS]
     rows = {(row["workload"], row["system"]): row for row in found["rows"]}
     assert list(rows) == [
@@ -105,12 +106,12 @@ def test_rows_and_ratios() -> None:
 @pytest.mark.usefixtures("bench")
 def test_systems_take_turns() -> None:
     mjoin.run(lambda _: None, quick=True)
-    turns = Fake.asked[:13]  # of the first workload
+    turns = Fake.asked[5:18]  # of the first workload, after those that warm up
     ours = ["streamjoin-mjoin", "streamjoin-tree", "streamjoin-plan"]
     assert [system for system, _ in turns] == [
         *ours, *mjoin.CHAINS, *ours[1:], ours[0], ours[2], *mjoin.CHAINS, *ours[:2],
     ]  # fmt: skip
-    full = mjoin.workloads()[0].full
+    full = workloads()[0].full
     assert [n for system, n in turns if system == "spark-chain"] == [full + 1, 2]
     assert [n for system, n in turns if system == ours[0]] == [full + 1, 2, 2]
 
@@ -140,9 +141,15 @@ def test_streams_share_the_keys_of_their_groups(tmp_path: Path) -> None:
 
 
 def test_orders_find_the_same() -> None:
-    found = compare(mjoin.orders_streams(0.02), mjoin.WINDOW_SECONDS, cold=1, warm=2)
+    found = compare(orders_streams(0.02), WINDOW_SECONDS, cold=1, warm=2)
     assert list(found) == list(ORDERS)
     assert len({tuple(one.results) for one in found.values()}) == 1
     for one in found.values():
         assert all(0 < half <= whole for half, whole in zip(one.half, one.seconds, strict=True))
         assert one.results[-1] > 0
+
+
+def test_systems_must_agree_on_the_batches_that_all_had() -> None:
+    agree({"tree": [1, 2, 9], "mjoin": [2, 1]})
+    with pytest.raises(EngineError, match="disagree on the number of results"):
+        agree({"tree": [1, 2, 9], "mjoin": [2, 2]})

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.joins.base import Arrival, MemoryStore
-from streamjoin.joins.multi import logic, nary, probing, turns
+from streamjoin.joins.multi import logic, nary, probing, states, turns
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.local import LocalMultiJoin
 from streamjoin.planning.drivers import ORDERS
+from streamjoin.planning.nary_cost import FEW, SMALL
 from tests.joins import multi_streams
 from tests.joins.test_multi import ANY, DURATIONS, LENIENT, SCHEMA, cases, expected, run, words
 
@@ -69,21 +70,25 @@ def test_different_keys(case: dict[str, Any], order: str, data: st.DataObject) -
     assert found == expected(streams, on, windows)
 
 
-FEW = {"kept indexes": 0, "either": probing.FEW, "an index of each turn": 1 << 60}
+INDEXES = {"kept": 0, "either": FEW, "of each turn": 1 << 60}
 
 
 @given(
     st.integers(3, 6),
     ORDER,
-    st.sampled_from(sorted(FEW)),
+    st.sampled_from(sorted(INDEXES)),
+    st.sampled_from([0, SMALL]),
     st.sampled_from([5, nary.TOGETHER]),
     st.booleans(),
     st.integers(0, 99),
 )
 def test_rounds_parts_and_both_ways_to_look_up(
-    k: int, order: str, few: str, together: int, told: bool, seed: int
+    k: int, order: str, indexes: str, small: int, together: int, told: bool, seed: int
 ) -> None:
-    """Many rows a batch, as far as four are many; results come in parts of five or at once."""
+    """Many rows a batch, as far as four are many; results come in parts of five or at once.
+
+    Pieces of less than `small` rows are visited together.
+    """
     names = "abcdef"[:k]
     rates = dict.fromkeys(names, 40 // k)
     batches = list(multi_streams.poisson(rates, keys=2 * k, batches=3, seed=seed))
@@ -95,7 +100,8 @@ def test_rounds_parts_and_both_ways_to_look_up(
     found: multi_streams.Numbers = Counter()
     with (
         patch.object(turns, "ROUND", 4),
-        patch.object(probing, "FEW", FEW[few]),
+        patch.object(probing, "FEW", INDEXES[indexes]),
+        patch.object(states, "SMALL", small),
         patch.object(nary, "TOGETHER", together),
         patch.object(logic, "GATHERED", together),
     ):
@@ -133,3 +139,17 @@ def test_results_come_early_and_memory_does_not_grow_with_them(k: int) -> None:
         tracemalloc.stop()
     assert made.counts["rows_out"] < 1 << 22  # nothing that comes later is formed yet
     assert peaks[-1] < 1.1 * peaks[1] < 100e6
+
+
+def test_nothing_is_formed_while_a_table_is_empty() -> None:
+    """Rows of a and b match, but c has none: before it speaks, and before its turn."""
+    times = np.arange(50)
+    one, none = multi_streams.table([1] * 50, times), multi_streams.table([], [])
+    other = multi_streams.table([2] * 50, times)
+    join = multi_streams.local("abc", window="1 second", strategy="mjoin", order="consumption-rate")
+    assert len(join.push({"a": one, "b": one, "c": none})) == 0
+    assert join.counts["intermediate"] == 0
+    join = multi_streams.local("abc", window="1 second", strategy="mjoin", order="round-robin")
+    assert len(join.push({"a": one, "b": one, "c": other})) == 0
+    assert join.counts["intermediate"] == 0
+    assert join.counts["probed_a"] == join.counts["probed_c"] == 50

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from tests.joins.multi_streams import (
     restarted,
     table,
 )
+from tests.strategies import FEW
 
 STRATEGIES = ("mjoin", "tree", "auto")
 
@@ -53,6 +55,7 @@ WAYS = st.sampled_from(
 )
 
 
+@FEW
 @given(st.lists(WAYS, min_size=4, max_size=4), st.integers(0, 99))
 def test_a_restart_may_change_strategy_and_order(ways: list[dict[str, Any]], seed: int) -> None:
     batches = list(poisson({"a": 9, "b": 5, "c": 7}, keys=4, batches=4, seed=seed))
@@ -133,7 +136,9 @@ def bursts(silent: bool) -> tuple[list[Batch], Numbers]:
         for number, batch in enumerate(batches):
             at = slice(*np.searchsorted(times, [number * SECOND, (number + 1) * SECOND]))
             is_silent = silent and name == "c" and number in SILENT
-            batch[name] = SCHEMA.empty_table() if is_silent else table(keys[at], times[at], at.start)
+            batch[name] = (
+                SCHEMA.empty_table() if is_silent else table(keys[at], times[at], at.start)
+            )
     return batches, expected(batches, 3)
 
 
@@ -156,7 +161,7 @@ def test_bursts_and_silence(strategy: str, timeout: str | None) -> None:
             states[silent].append(join.counts["state_rows"])
             if silent and timeout and number in SILENT[8:]:
                 assert not join.states[0].pieces[2]
-                if strategy == "mjoin":  # rows look for partners of c first, and find none
+                if strategy == "mjoin":  # without rows of c nothing is formed
                     assert join.counts["intermediate"] == 0
         assert found == wanted
         assert found.total() > 10
@@ -166,3 +171,19 @@ def test_bursts_and_silence(strategy: str, timeout: str | None) -> None:
     least, most = (0, 0) if timeout else (brought, brought)
     assert least <= max(states[True]) <= most + max(states[False])
     assert states[True][-1] == states[False][-1]
+
+
+@pytest.mark.parametrize("way", [{"plan": "(a b) c"}, {"strategy": "mjoin"}], ids=str)
+def test_what_is_kept_while_a_stream_is_silent_is_not_read(way: dict[str, Any]) -> None:
+    """Rows within reach are: a batch does not take longer the longer the silence lasts."""
+    join = local("abc", window="3 seconds", **way)
+    (store,) = join.stores
+    reads = []
+    with patch.object(store, "get", wraps=store.get) as get:
+        for number, batch in enumerate(poisson(dict.fromkeys("abc", 9), keys=5, batches=60)):
+            join.push({name: of for name, of in batch.items() if name != "c" or number < 2})
+            reads.append(get.call_count)
+    per_batch = np.diff(reads)
+    assert join.counts["state_rows"] > 900
+    # every 16 batches a sample of all keys is taken, where the way may change
+    assert np.median(per_batch[-16:]) <= 12

@@ -44,8 +44,8 @@ class PlanCluster:
 
     A batch may be run several times; the last run counts. Map tasks then meet their rows in another
     order each time, and some shards get what they sent in one run and some what in another. With
-    a `folder` operators tell each other there what they measured; with `late` shards write late rows
-    there.
+    a `folder` operators tell each other there what they measured; with `late` their shards write
+    late rows there.
     """
 
     def __init__(

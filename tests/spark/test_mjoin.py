@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +19,7 @@ from tests.spark import test_multi_shards, test_shares
 from tests.spark.plan_cluster import MapState, PlanCluster
 from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
 from tests.spark.test_multi_join import batch, expected, numbers, streams_of
+from tests.strategies import FEW
 
 
 def test_a_stream_goes_on_with_another_strategy_and_order(
@@ -30,7 +29,6 @@ def test_a_stream_goes_on_with_another_strategy_and_order(
     ways: list[dict[str, Any]] = [
         {"strategy": "mjoin", "order": "timestamp"},
         {"strategy": "tree"},
-        {"strategy": "auto", "order": "output-rate"},
     ]
     seen = []
     for part, way in enumerate(ways):
@@ -43,10 +41,10 @@ def test_a_stream_goes_on_with_another_strategy_and_order(
         seen.append(observed(drain(out, tmp_path / "ck", tmp_path / "out")))
     wanted = expected(tmp_path, names, "x", dict.fromkeys(names, 8))
     assert numbers(read_back(spark, tmp_path / "out"), names) == wanted
-    assert [one["nary"] for one in seen[:2]] == [2, 0]  # shards
-    assert [one["reordered"] for one in seen[:2]] == [0, 2]
+    assert [one["nary"] for one in seen] == [2, 0]  # shards
+    assert [one["reordered"] for one in seen] == [0, 2]
     assert sum(one["rows_out"] for one in seen) == wanted.total() > 10
-    assert sum(one[f"rows_{name}"] for one in seen for name in names) == 3 * 15 * len(names)
+    assert sum(one[f"rows_{name}"] for one in seen for name in names) == 2 * 15 * len(names)
 
 
 def test_a_ring_on_a_grid_of_shards(spark: SparkSession, tmp_path: Path) -> None:
@@ -94,6 +92,7 @@ WAYS = st.sampled_from(
 )
 
 
+@FEW
 @given(st.lists(WAYS, min_size=5, max_size=5), st.integers(1, 3), st.integers(0, 50))
 def test_restarts_and_repeated_batches_of_changing_strategies(
     ways: list[dict[str, Any]], shards: int, first: int

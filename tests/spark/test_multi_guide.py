@@ -32,6 +32,6 @@ def test_every_example_gives_the_rows_of_its_table(
             head, _, *rows = [cells(line) for line in table.splitlines()]
             frames.append(written(number, names["out"], head))
             wanted += [(number, row) for row in rows]
-    assert len(frames) == 5
+    assert len(frames) == 7
     found = [(row.example, row.cells) for row in reduce(DataFrame.unionAll, frames).collect()]
     assert sorted(found) == sorted(wanted)

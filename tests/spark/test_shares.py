@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin import oracle
+from streamjoin.joins.multi import probing, states
 from streamjoin.local import LocalMultiJoin
 from streamjoin.planning.drivers import ORDERS
+from streamjoin.planning.nary_cost import FEW, SMALL
 from streamjoin.spark.shares import Shares
 from tests.spark.plan_cluster import PlanCluster
 
@@ -88,9 +91,7 @@ def graphs(draw: st.DrawFn) -> tuple[str, Equalities]:
     if kind == "star":
         pairs = [(names[0], other) for other in names[1:]]
     elif kind == "any":
-        pairs = [
-            (names[draw(st.integers(0, i))], other) for i, other in enumerate(names[1:])
-        ]
+        pairs = [(names[draw(st.integers(0, i))], other) for i, other in enumerate(names[1:])]
     else:
         pairs = list(pairwise(names + names[:1] * (kind == "ring")))
     on: Equalities = []
@@ -100,11 +101,20 @@ def graphs(draw: st.DrawFn) -> tuple[str, Equalities]:
     return names, on
 
 
-@given(graphs(), st.integers(1, 6), st.sampled_from(ORDERS), st.integers(0, 1000))
+@given(
+    graphs(),
+    st.integers(1, 6),
+    st.sampled_from(ORDERS),
+    st.sampled_from([(FEW, SMALL), (0, 0)]),
+    st.integers(0, 1000),
+)
 def test_a_grid_gives_what_the_oracle_gives(
-    graph: tuple[str, Equalities], shards: int, order: str, seed: int
+    graph: tuple[str, Equalities], shards: int, order: str, limits: tuple[int, int], seed: int
 ) -> None:
-    """Each batch begins with what the one before it has left in the checkpoint."""
+    """Each batch begins with what the one before it has left in the checkpoint.
+
+    With limits of 0 every piece has an index for each of its attributes, which is kept.
+    """
     names, on = graph
     cluster = PlanCluster(
         SCHEMA, names, shards, on=said(on), time="t", window="6 seconds",
@@ -113,8 +123,9 @@ def test_a_grid_gives_what_the_oracle_gives(
     n, keys = (8, 3) if len(names) < 5 else (5, 4)  # the oracle takes its time
     batches = [batch(seed + i, names, n, keys) for i in range(3)]
     found: Numbers = Counter()
-    for number, tables in enumerate(batches):
-        found += numbers(cluster.push(tables, runs=1 + number % 2), names)
+    with patch.object(probing, "FEW", limits[0]), patch.object(states, "SMALL", limits[1]):
+        for number, tables in enumerate(batches):
+            found += numbers(cluster.push(tables, runs=1 + number % 2), names)
     assert found == expected(batches, names, on, seconds=6)
     assert cluster.total["results"] == cluster.total["rows_out"] == found.total()
     for name in names:

@@ -120,6 +120,11 @@ def test_a_query_of_three_streams(frames: Mapping[str, DataFrame]) -> None:
     assert [c.place for c in query.conditions] == ["key", "key", "stream", "after"]
     assert query.carried["c"] == ("symbol", "volume", "at")
     assert query.plan == "a (b c)"
+    ring = "a.symbol = b.symbol AND b.volume = c.volume AND c.price = a.price WINDOW 1 MINUTE"
+    text = f"SELECT a.at FROM nyc a, tokyo b, nyc c WHERE {ring} STRATEGY MJOIN ORDER timestamp"
+    (plan,) = sj.explain(sj.sql(text, frames)).plans
+    assert plan.strategy is not None
+    assert (plan.strategy.strategy, plan.strategy.order) == ("mjoin", "timestamp")
 
 
 EQUAL = "WHERE a.symbol = b.symbol AND b.symbol = c.symbol"

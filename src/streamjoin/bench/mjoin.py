@@ -13,46 +13,21 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from streamjoin.bench.driver_orders import compare, rows_and_ratios
 from streamjoin.bench.mjoin_runs import Runner, Turn
-from streamjoin.bench.recorded import GroupedKeys
+from streamjoin.bench.mjoin_workloads import WINDOW_SECONDS, Workload, orders_streams, workloads
 from streamjoin.bench.systems import Task, Timing, agree
 
 AUTO: Final = "auto"
 OURS: Final = {"mjoin": "streamjoin-mjoin", "tree": "streamjoin-tree", AUTO: "streamjoin-plan"}
 CHAINS: Final = ("spark-chain", "spark-chain-memory")
-WINDOW_SECONDS: Final = 8
 WANTED: Final = {"auto/better": 0.9, "auto/spark-chain": 10.0}
 """Least ratios: to the better of the two strategies, and to Spark's chain with RocksDB."""
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What is joined.
-
-    Parameters
-    ----------
-    name
-        How it is called.
-    streams
-        What they bring in a batch, which is a file of each.
-    full
-        Batches until the states of all systems have their size.
-    """
-
-    name: str
-    streams: GroupedKeys
-    full: int
-
-    @property
-    def names(self) -> str:
-        """The streams, a letter each."""
-        return "".join(self.streams.rows)
 
 
 @dataclass(frozen=True)
@@ -84,65 +59,39 @@ FULL: Final = Size(rows=1, cold=6, warm=3, turns=3, orders=(6, 12))
 SMALL: Final = Size(rows=0.02, cold=2, warm=1, turns=1, orders=(1, 2))
 
 
-def workloads(part: float = 1) -> tuple[Workload, ...]:
-    """All of them, with a part of their rows and keys."""
-
-    def streams(rows: dict[str, int], seconds: float, groups: dict[str, int]) -> GroupedKeys:
-        return GroupedKeys(
-            {name: round(part * n) for name, n in rows.items()},
-            seconds,
-            {group: max(1, round(part * n)) for group, n in groups.items()},
-        )
-
-    few = {"a": 15_000, "b": 15_000, "c": 270_000}
-    fewer = {**dict.fromkeys("abcd", 10_000), "e": 260_000}
-    alike, alike5 = dict.fromkeys("abc", 20_000), dict.fromkeys("abcde", 10_000)
-    pairs = {**dict.fromkeys(("ab", "ac", "bc"), 2_500), "abc": 70_000}
-    fours = {**dict.fromkeys(("bcde", "acde", "abde", "abce", "abcd"), 4_000), "abcde": 10_000}
-    slow = {**dict.fromkeys(("bcde", "acde", "abde", "abce"), 700), "abcde": 10_000}
-    return (
-        Workload("3 small", streams(few, 10, {"ac": 150, "bc": 150, "abc": 15_000}), 2),
-        Workload("3 large", streams(alike, 2, pairs), 6),
-        Workload("5 small", streams(fewer, 10, slow), 2),
-        Workload("5 large", streams(alike5, 2, fours), 6),
-    )
-
-
-def orders_streams(part: float = 1) -> GroupedKeys:
-    """Streams of rates 1, 10 and 100 with common keys, as in the paper's data V (VAL-D1)."""
-    rows = {name: round(part * n) for name, n in (("a", 2_000), ("b", 20_000), ("c", 200_000))}
-    return GroupedKeys(rows, 2, {"abc": round(part * 20_000)})
-
-
 def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
     """Measure all workloads and orders; `quick` with few rows."""
     size = SMALL if quick else FULL
+    rows, ratios = _on_spark(size, report)
+    streams = orders_streams(size.rows)
+    found = compare(streams, WINDOW_SECONDS, *size.orders)
+    agree({order: one.results for order, one in found.items()})
+    more, others = rows_and_ratios(found, sum(streams.rows.values()))
+    return {"bench": "mjoin", "rows": rows + more, "ratios": {**ratios, **others}}
+
+
+def _on_spark(
+    size: Size, report: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], dict[str, float]]:
     rows: list[dict[str, Any]] = []
     ratios: dict[str, float] = {}
-    names: list[str] = []
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sj-data-")))
-        ours = stack.enter_context(Runner())
-        runners = {
-            **dict.fromkeys(OURS, ours),
-            **{chain: stack.enter_context(Runner()) for chain in CHAINS},
-        }
+        runners = dict.fromkeys(OURS, stack.enter_context(Runner()))
+        runners |= {chain: stack.enter_context(Runner()) for chain in CHAINS}
+        report("warming up")
+        small, once = workloads(size.rows / 10)[0], replace(size, turns=1)
+        _in_turns(small, once, runners, work / "warm-up")
         for workload in workloads(size.rows):
-            names.append(workload.name)
-            report(f"{workload.name}: recording {len(workload.names)} streams")
             timings = _in_turns(workload, size, runners, work / workload.name.replace(" ", "-"))
             for system, turns in timings.items():
                 rows.append(_row(workload, system, turns))
                 report(_told(rows[-1]))
-            ratios |= _ratios(workload.name, timings)
-    streams = orders_streams(size.rows)
-    found = compare(streams, WINDOW_SECONDS, *size.orders)
-    more, others = rows_and_ratios(found, sum(streams.rows.values()))
-    agree({order: one.results for order, one in found.items()})
-    ratios |= others
-    for line in _judged(names, ratios):
-        report(line)
-    return {"bench": "mjoin", "rows": rows + more, "ratios": ratios}
+            found = _ratios(workload.name, timings)
+            for line in _judged(workload.name, found):
+                report(line)
+            ratios |= found
+    return rows, ratios
 
 
 @dataclass(frozen=True)
@@ -252,11 +201,10 @@ def _interval(name: str, ours: Sequence[float], others: Sequence[float]) -> dict
     return {name: median(found), f"{name} lowest": min(found), f"{name} highest": max(found)}
 
 
-def _judged(names: Sequence[str], ratios: Mapping[str, float]) -> list[str]:
+def _judged(name: str, ratios: Mapping[str, float]) -> list[str]:
     """Whether what is wanted was reached."""
     return [
         f"{name} {goal}: {ratios[f'{name} {goal}']:.2f}, wanted at least {least:g}: "
         + ("reached" if ratios[f"{name} {goal}"] >= least else "NOT reached")
-        for name in names
         for goal, least in WANTED.items()
     ]

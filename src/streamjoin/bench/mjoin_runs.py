@@ -2,12 +2,12 @@
 
 A turn goes on from the checkpoint of the one before, over the files that have come since. So what
 slows the machine down for a while slows all systems down alike. ``python -m
-streamjoin.bench.mjoin_runs`` reads JSON `Turn`s, a line each, and prints a JSON `Timing` for each.
+streamjoin.bench.mjoin_runs FOLDER`` reads JSON `Turn`s, a line each, and prints a JSON `Timing` for
+each; the folder is for what its Spark writes.
 """
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -33,9 +33,10 @@ class Runner:
     """A process that runs one turn after the other; to be used in a ``with``."""
 
     def __enter__(self) -> "Runner":
+        self._work = tempfile.TemporaryDirectory(prefix="sj-bench-", ignore_cleanup_errors=True)
         self._complained = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "streamjoin.bench.mjoin_runs"],
+            [sys.executable, "-m", "streamjoin.bench.mjoin_runs", self._work.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complained,
@@ -64,20 +65,17 @@ class Runner:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
         self._complained.close()
+        self._work.cleanup()
 
 
-def _main() -> None:
-    work = Path(tempfile.mkdtemp(prefix="sj-bench-"))
-    try:
-        spark = start("turns", work)
-        for line in sys.stdin:
-            document: dict[str, Any] = json.loads(line)
-            timing = execute(spark, Task(**document["task"]), Path(document["checkpoint"]))
-            sys.stdout.write(json.dumps(asdict(timing)) + "\n")
-            sys.stdout.flush()
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+def _main(work: Path) -> None:
+    spark = start("turns", work)
+    for line in sys.stdin:
+        document: dict[str, Any] = json.loads(line)
+        timing = execute(spark, Task(**document["task"]), Path(document["checkpoint"]))
+        sys.stdout.write(json.dumps(asdict(timing)) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    _main()
+    _main(Path(sys.argv[1]))

@@ -174,7 +174,8 @@ def _join_two(
 def _join_many(
     plan: QueryPlan, inputs: Mapping[str, DataFrame], settings: Mapping[str, Any]
 ) -> tuple[DataFrame, dict[str, list[str]]]:
-    ways = {"strategy": plan.strategy, "order": plan.order}
+    said = {"strategy": plan.strategy, "order": plan.order}
+    ways: dict[str, Any] = {name: way for name, way in said.items() if way is not None}
     joined = multi_join(
         inputs,
         on=plan.keys,
@@ -182,7 +183,7 @@ def _join_many(
         window=plan.window,
         plan=plan.plan,
         freshness=plan.freshness or None,
-        **{name: way for name, way in ways.items() if way is not None},
+        **ways,
         **settings,
     )
     return joined, {a: [f"{a}_{name}" for name in names] for a, names in plan.columns.items()}

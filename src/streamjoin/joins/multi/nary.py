@@ -56,7 +56,7 @@ class NaryJoin:
         self._join, self._states, self._rows = join, states, rows
         self._new, self._sequences, self._counts = new, sequences, counts
         self._drained = [0] * len(new)
-        self._tables: dict[tuple[int, int, int], Tuples] = {}
+        self._tables: dict[tuple[int, int, int], tuple[Tuples, Tuples]] = {}
         self._spans = [join.span_us(states.tree, i) for i in range(len(new))]
         self._lines = states.tree.streams(states.tree.root)
 
@@ -66,8 +66,15 @@ class NaryJoin:
             self._counts["driver_changes"] += n > 0
             tuples = self._new[turn.driver].take(slice(turn.start, turn.stop))
             self._counts[f"probed_{self._join.inputs[turn.driver].name}"] += len(tuples)
-            yield from self._probed(tuples, (turn.driver,), self._sequences[turn.driver])
+            if self._can_find(turn.driver):
+                yield from self._probed(tuples, (turn.driver,), self._sequences[turn.driver])
             self._drained[turn.driver] = turn.stop
+
+    def _can_find(self, driver: int) -> bool:
+        """Whether every other table has something; if one has nothing, there are no results."""
+        return all(
+            self._drained[i] or self._states.rows(i) for i in range(len(self._new)) if i != driver
+        )
 
     def _probed(
         self, tuples: Tuples, done: tuple[int, ...], rest: Sequence[int]
@@ -135,9 +142,10 @@ class NaryJoin:
         if not attributes:
             return stored
         name = number, int(stored.ids[0, 0]), attributes[0]
-        if name not in self._tables:
-            self._tables[name] = self._keyed(stored, (number,), attributes)
-        return self._tables[name]
+        known = self._tables.get(name)
+        if known is None or known[0] is not stored:
+            known = self._tables[name] = stored, self._keyed(stored, (number,), attributes)
+        return known[1]
 
     def _keys(self, tuples: Tuples, done: tuple[int, ...], attribute: int) -> Keys:
         """What tuples have in an attribute, by the first of their streams that has it."""

@@ -162,7 +162,7 @@ class States:
         self._join, self._state, self._store = join, state, store
         self.tree = Tree.parse(state.tree, [one.name for one in join.inputs])
         self._tuples: dict[int, Tuples] = {}
-        self._together: dict[int, Tuples] = {}
+        self._together: dict[int, tuple[tuple[int, ...], Tuples]] = {}
         self._batches: dict[tuple[int, int], Batch] = {}
         self._keys: dict[tuple[int, int], Keys] = {}
         self._indexes: dict[tuple[int, int], HashIndex] = {}
@@ -180,24 +180,26 @@ class States:
     def stored(self, node: int, low: int, high: int) -> Iterator[tuple[Piece | None, Tuples]]:
         """Tuples of a node whose interval may overlap one of time: those of each large piece.
 
-        Those of all small pieces come together, for each visit has its price, whatever it finds;
-        with None, as they have no index.
+        Those of small pieces come together, for each visit has its price, whatever it finds; with
+        None, as they have no index.
         """
-        pieces = self._state.pieces[node]
-        if any(piece.rows < SMALL for piece in pieces):
-            yield None, self._small(node)
-        for piece in pieces:
-            if piece.rows >= SMALL and piece.may_meet(low, high):
+        near = [piece for piece in self._state.pieces[node] if piece.may_meet(low, high)]
+        small = [piece for piece in near if piece.rows < SMALL]
+        if small:
+            yield None, self._joined(node, small)
+        for piece in near:
+            if piece.rows >= SMALL:
                 yield piece, self.tuples(node, piece)
 
-    def _small(self, node: int) -> Tuples:
-        found = self._together.get(node)
-        if found is None:
-            pieces = [piece for piece in self._state.pieces[node] if piece.rows < SMALL]
+    def _joined(self, node: int, pieces: list[Piece]) -> Tuples:
+        """What some pieces hold; they are mostly the same ones again."""
+        names = tuple(piece.slice for piece in pieces)
+        known = self._together.get(node)
+        if known is None or known[0] != names:
             parts = [self.tuples(node, piece) for piece in pieces]
             n_streams = len(self.tree.streams(node))
-            found = self._together[node] = Tuples.joined(parts, self._join.n_axes, n_streams)
-        return found
+            known = self._together[node] = names, Tuples.joined(parts, self._join.n_axes, n_streams)
+        return known[1]
 
     def tuples(self, node: int, piece: Piece) -> Tuples:
         """What a piece holds, read once a batch."""
