@@ -11,7 +11,6 @@ many are in the *tables*, and how many each stream has brought in all. A policy 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import prod
 from typing import Final, Literal, get_args
 
@@ -19,6 +18,8 @@ Order = Literal[
     "adaptive", "timestamp", "round-robin", "consumption-rate", "initial-output-size", "output-rate"
 ]
 ORDERS: Final[tuple[Order, ...]] = get_args(Order)
+ALIKE: Final = 0.95
+"""Streams that brought at least so much of what another one did are equal to it."""
 Turns = Literal["time", "position"]
 Groups = tuple[tuple[int, ...], ...]
 """Streams: those of one group take turns until their buffers are empty, then comes the next."""
@@ -91,10 +92,16 @@ def groups_of(order: Order, waiting: Waiting) -> tuple[Groups, Turns]:
 def _by_selectivity(waiting: Waiting) -> Groups:
     """Ascending sigma_Sj = |Mjoin| / |S_j|: the largest stream first; equal ones take turns.
 
-    The paper calls that round-robin and drains nevertheless (VAL-A7, VAL-I8).
+    The paper calls that round-robin and drains nevertheless (VAL-A7, VAL-I8). Of live streams no
+    two have brought exactly as much: they are equal if little is between them.
     """
-    order = sorted(range(len(waiting.totals)), key=lambda j: -waiting.totals[j])
-    return tuple(tuple(same) for _, same in groupby(order, key=lambda j: waiting.totals[j]))
+    totals, groups = waiting.totals, list[list[int]]()
+    for j in sorted(range(len(totals)), key=lambda j: (-totals[j], j)):
+        if groups and totals[j] >= ALIKE * totals[groups[-1][0]]:
+            groups[-1].append(j)
+        else:
+            groups.append([j])
+    return tuple(tuple(group) for group in groups)
 
 
 def _greedy(waiting: Waiting, *, per_tuple: bool) -> list[int]:
@@ -104,12 +111,12 @@ def _greedy(waiting: Waiting, *, per_tuple: bool) -> list[int]:
     """
     tables, left, order = list(waiting.tables), set(range(len(waiting.buffers))), list[int]()
     while left:
-        brings = output_estimates(waiting, tables, 1.0)
 
-        def rank(j: int, brings: list[float] = brings) -> tuple[float, int, int]:
+        def rank(j: int) -> tuple[int, int, int]:
             buffer = waiting.buffers[j]
-            brought = brings[j] / buffer if per_tuple and buffer else brings[j]
-            return -brought, -buffer, j
+            # whole numbers have no limit: many large tables would be too much for floats
+            met = prod(table for i, table in enumerate(tables) if i != j)
+            return -(met if per_tuple and buffer else met * buffer), -buffer, j
 
         chosen = min(left, key=rank)
         tables[chosen] += waiting.buffers[chosen]

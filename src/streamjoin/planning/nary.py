@@ -8,7 +8,7 @@ counted once can be scaled to other tables.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, fsum, log, prod
-from typing import Any
+from typing import Any, Final
 
 from streamjoin.errors import ConfigError
 
@@ -17,6 +17,10 @@ CanFollow = Callable[[Streams, int], bool]
 """Whether tuples of some streams can look for partners in another one: an equality links them."""
 Sequences = tuple[tuple[int, ...], ...]
 """For each stream as the driver, the others in the order in which its tuples probe them."""
+
+
+ALL_SETS: Final = 8
+"""Up to so many streams, sizes of joins of all sets of them are kept; of more, those of pairs."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,12 @@ class Sizes:
         if found is None:
             found = self._known[streams] = self._looked_up(streams)
         return found
+
+    def pair(self, one: int, other: int) -> float:
+        """Selectivity of two streams, 1 if nobody looked at them."""
+        counted = self.joined.get(1 << one | 1 << other)
+        then = self.tables[one] * self.tables[other]
+        return 1.0 if counted is None else counted / then if then else 0.0
 
     def _looked_up(self, streams: Streams) -> float:
         counted = self.joined.get(_mask(streams))
@@ -212,6 +222,8 @@ def probing_sequence(
     [(1, 2), (0, 2), (0, 1)]
     """
     known = sizes.tables if tables is None else tables
+    if n_streams > ALL_SETS:
+        return _by_pairs(driver, n_streams, sizes, can_follow, known)
     found, left, order = frozenset([driver]), set(range(n_streams)) - {driver}, list[int]()
     while left:
         linked = [i for i in left if can_follow is None or can_follow(found, i)] or sorted(left)
@@ -219,6 +231,28 @@ def probing_sequence(
         found |= {chosen}
         left.remove(chosen)
         order.append(chosen)
+    return tuple(order)
+
+
+def _by_pairs(
+    driver: int,
+    n_streams: int,
+    sizes: Sizes,
+    can_follow: CanFollow | None,
+    tables: Sequence[float],
+) -> tuple[int, ...]:
+    """The same for many streams, of which only pairs were looked at, in O(n_streams^2)."""
+    found, left, order = frozenset([driver]), set(range(n_streams)) - {driver}, list[int]()
+    links = [sizes.pair(driver, i) for i in range(n_streams)]
+    while left:
+        linked = [i for i in left if can_follow is None or can_follow(found, i)] or sorted(left)
+        chosen = min(linked, key=lambda i: (links[i] * tables[i], tables[i], i))
+        found |= {chosen}
+        left.remove(chosen)
+        order.append(chosen)
+        for i in left:
+            pair = sizes.pair(chosen, i)
+            links[i] = pair if links[i] == 1.0 else max(links[i], pair if pair < 1.0 else 0.0)
     return tuple(order)
 
 

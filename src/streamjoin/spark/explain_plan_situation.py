@@ -2,11 +2,10 @@
 
 from itertools import combinations
 from math import prod
-from typing import Final
 
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.joins.multi.settings import MultiJoin
-from streamjoin.planning.nary import Sizes, Streams
+from streamjoin.planning.nary import ALL_SETS, Sizes, Streams
 from streamjoin.planning.nary_cost import Situation
 from streamjoin.planning.tree import Tree
 from streamjoin.spark.explain_budget import BATCH_SECONDS
@@ -19,9 +18,7 @@ from streamjoin.spark.explain_plan_model import (
 from streamjoin.spark.explain_plan_shards import grid_of
 from streamjoin.spark.explain_plan_words import inputs
 from streamjoin.spark.plans import MultiPlan
-
-ALL_SETS: Final = 8
-"""Up to so many streams, joins of all sets of them are considered; of more, of two and three."""
+from streamjoin.spark.shares import Shares
 
 
 def situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> Situation:
@@ -34,13 +31,13 @@ def situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities)
     ]
     brought = [rates[name] * BATCH_SECONDS for name in streams]
     whole, n = _sizes(join, plan.resolved.tree, selectivities), len(tables)
-    most = n if n <= ALL_SETS else 3
+    most, grid = n if n <= ALL_SETS else 2, grid_of(plan)
     sets = [frozenset(s) for size in range(2, most + 1) for s in combinations(range(n), size)]
     joined = {
-        sum(1 << i for i in chosen): whole.of(chosen, tables) * _share(plan, chosen)
+        sum(1 << i for i in chosen): whole.of(chosen, tables) * _share(plan, grid, chosen)
         for chosen in sets
     }
-    shares = [_share(plan, frozenset([i])) for i in range(n)]
+    shares = [_share(plan, grid, frozenset([i])) for i in range(n)]
     here = tuple(t * share for t, share in zip(tables, shares, strict=True))
     return Situation(
         arrivals=tuple(b * share for b, share in zip(brought, shares, strict=True)),
@@ -53,9 +50,8 @@ def situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities)
     )
 
 
-def _share(plan: MultiPlan, streams: Streams) -> float:
+def _share(plan: MultiPlan, grid: Shares | None, streams: Streams) -> float:
     """Which part of the join of some streams one shard has."""
-    grid = grid_of(plan)
     if grid is None:
         return 1 / plan.n_shards
     axes = zip(grid.lengths, grid.attributes, strict=True)

@@ -157,7 +157,7 @@ def _numbers(
         yield f"to expect: {'; '.join(probed)}"
     yield f"one n-ary join: {mjoin.text}"
     if tree is None:
-        yield "a tree would be a chain of operators, one for each key"
+        yield "a tree is not compared: on different keys it would be several operators"
     else:
         yield f"tree {best}: {tree.text}"
         less, more = sorted((mjoin.cpu_us, tree.cpu_us))

@@ -70,8 +70,8 @@ class PlanShard:
     ) -> Iterator[pa.Table]:
         """Join one shard's part of a micro-batch: result rows, and at last the counters.
 
-        Decides from the committed state and the batch alone, so a retried batch gives the same
-        rows.
+        Decides from the committed state, the batch and the settings alone (costs of operations are
+        among these), so a retried batch gives the same rows.
         """
         started = thread_time_ns()
         store = SparkStore(windows, local_folder(f"{self.join_id}-{run.query}", label))

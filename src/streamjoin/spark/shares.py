@@ -11,7 +11,7 @@ a.x = b.x, b.y = c.y                  y: 0        1
 ```
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -96,22 +96,33 @@ class Shares:
 
 
 def shares_for(n_shards: int, attributes: Sequence[Mapping[int, int]], n_inputs: int) -> Shares:
-    """The grid that sends the fewest copies, if all streams are as fast.
+    """A grid that sends few copies, if all streams are as fast.
+
+    One prime factor after the other makes that axis longer which then sends the fewest.
 
     Examples
     --------
     >>> shares_for(4, ({0: 0, 1: 0}, {1: 1, 2: 0}), n_inputs=3).lengths
     (2, 2)
     """
-    grids = [Shares(one, tuple(attributes)) for one in _factors(n_shards, len(attributes))]
-    return min(grids, key=lambda grid: sum(grid.copies(side) for side in range(n_inputs)))
+    lengths = [1] * len(attributes)
+    for factor in _primes(n_shards):
+
+        def sent(axis: int, factor: int = factor) -> int:
+            longer = [n * factor if i == axis else n for i, n in enumerate(lengths)]
+            grid = Shares(tuple(longer), tuple(attributes))
+            return sum(grid.copies(side) for side in range(n_inputs))
+
+        lengths[min(range(len(lengths)), key=sent)] *= factor
+    return Shares(tuple(lengths), tuple(attributes))
 
 
-def _factors(n: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write a number as a product of so many, in order."""
-    if parts == 1:
-        yield (n,)
-        return
-    for first in range(1, n + 1):
-        if n % first == 0:
-            yield from ((first, *rest) for rest in _factors(n // first, parts - 1))
+def _primes(n: int) -> list[int]:
+    """The prime factors of a number, the largest first."""
+    found, factor = [], 2
+    while n > 1:
+        while n % factor == 0:
+            found.append(factor)
+            n //= factor
+        factor += 1
+    return found[::-1]

@@ -1,8 +1,8 @@
-"""Joins of many streams: by a plan of half-way joins (JAQ-A1, JAQ-A8), or by one n-ary join (VAL-A1).
+"""Joins of many streams: a plan of half-way joins (JAQ-A1, JAQ-A8), or one n-ary join (VAL-A1).
 
 Reading order: `settings` (what is joined), `tuples` (partial results as intervals of time),
-`logic` (what happens to a batch), `probing` (how tuples find others), `halfway` (who meets whom in a
-tree), `nary` and `turns` (who drives in an n-ary join), `states` (what is remembered), `rows`
+`logic` (what happens to a batch), `probing` (how tuples find others), `halfway` (who meets whom in
+a tree), `nary` and `turns` (who drives in an n-ary join), `states` (what is remembered), `rows`
 (partial results back to rows), `limits` (which tuples probe, where CPU is limited), `sampling` and
 `reordering` (plan and strategy change while it runs).
 """

@@ -21,7 +21,7 @@ from streamjoin.joins.multi.limits import Limits
 from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.nary import NaryJoin
 from streamjoin.joins.multi.ordering import release
-from streamjoin.joins.multi.reordering import reorder, situation
+from streamjoin.joins.multi.reordering import reorder, situation, without_limits
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
@@ -30,7 +30,7 @@ from streamjoin.joins.multi.turns import turns_of
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
 from streamjoin.planning.drivers import Turns, Waiting, groups_of
-from streamjoin.planning.nary import Sizes, probing_sequences
+from streamjoin.planning.nary import ALL_SETS, Sizes, probing_sequences
 from streamjoin.planning.nary_choice import adaptive_groups
 from streamjoin.shedding.allowances import AllowanceState
 from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
@@ -84,6 +84,8 @@ class MultiJoinLogic:
         self.counts = Counts()
         on_time = self._split_late(arrivals)
         since = state.watermark
+        if join.limits is None and state.limits is not None:
+            without_limits(join, state, self._store)
         if join.adaptive:  # by the watermark of before: rows of this batch may be older than it
             self.counts["reordered"] = int(reorder(join, state, self._store))
         self._advance(arrivals, end)
@@ -171,7 +173,7 @@ class MultiJoinLogic:
         tables = [stored + n for stored, n in zip(now.tables, buffers, strict=True)]
         sequences = probing_sequences(k, sizes, join.can_follow, tables)
         by: Turns = "position"
-        if join.order == "adaptive" and sizes.joined:
+        if join.order == "adaptive" and sizes.joined and k <= ALL_SETS:
             groups = adaptive_groups(now, sequences)
         else:
             waiting = Waiting(tuple(buffers), tuple(map(int, now.tables)), tuple(self.state.totals))

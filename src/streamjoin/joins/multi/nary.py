@@ -21,7 +21,7 @@ from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.probing import Found, Probing
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
-from streamjoin.joins.multi.states import States
+from streamjoin.joins.multi.states import Piece, States
 from streamjoin.joins.multi.tuples import Tuples, combine, overlap
 from streamjoin.joins.multi.turns import Turn
 
@@ -56,7 +56,7 @@ class NaryJoin:
         self._join, self._states, self._rows = join, states, rows
         self._new, self._sequences, self._counts = new, sequences, counts
         self._drained = [0] * len(new)
-        self._tables: dict[tuple[int, int, int], tuple[Tuples, Tuples]] = {}
+        self._table: dict[tuple[int, int], tuple[Tuples, Keys]] = {}
         self._spans = [join.span_us(states.tree, i) for i in range(len(new))]
         self._lines = states.tree.streams(states.tree.root)
 
@@ -97,28 +97,31 @@ class NaryJoin:
         """What tuples form with the table of one stream."""
         attributes = self._attributes(done, other)
         probing = Probing(self._keyed(tuples, done, attributes), min(self._spans[i] for i in done))
-        names_only = is_last and not self._join.hands_on
-        rigid = len(done) == 1 and all(self._join.inputs[i].end is None for i in (*done, other))
-        checked = self._join.n_axes > 1 or not rigid
+        checked = self._join.n_axes > 1 or len(done) > 1  # two rows overlap if they are close
         low, high = int(tuples.starts[0].min()), int(tuples.ends[0].max())
         span, first = self._spans[other], attributes[0] if attributes else 0
         more = [(a, self._keys(tuples, done, a)) for a in attributes[1:]]
 
-        def formed(theirs: Tuples, found: Iterator[Found]) -> Iterator[Tuples]:
-            others = [(mine, self._keys(theirs, (other,), a)) for a, mine in more]
+        def formed(
+            theirs: Tuples, found: Iterator[Found], piece: Piece | None = None
+        ) -> Iterator[Tuples]:
+            others = [(mine, self._table_keys(other, piece, theirs, a)) for a, mine in more]
             for at, at_theirs in found:
                 if checked or others:
                     holds = _holds(tuples, at, theirs, at_theirs, others, checked)
                     at, at_theirs = at[holds], at_theirs[holds]
                 if len(at):
-                    yield combine(tuples, at, theirs, at_theirs, names_only=names_only)
+                    yield combine(tuples, at, theirs, at_theirs, names_only=is_last)
 
         for piece, stored in self._states.stored(other, low, high):
             if piece is not None and probing.pays_to_keep(piece.rows):
                 found = probing.into(self._states.index(other, piece, first), span)
             else:
-                found = probing.past(self._table(other, stored, attributes), span)
-            yield from formed(stored, found)
+                table = stored
+                if attributes:
+                    table = replace(stored, keys=self._table_keys(other, piece, stored, first))
+                found = probing.past(table, span)
+            yield from formed(stored, found, piece)
         if self._drained[other]:
             new = self._new[other].take(slice(0, self._drained[other]))
             yield from formed(new, probing.past(self._keyed(new, (other,), attributes), span))
@@ -137,14 +140,14 @@ class NaryJoin:
             return tuples
         return replace(tuples, keys=self._keys(tuples, done, attributes[0]))
 
-    def _table(self, number: int, stored: Tuples, attributes: list[int]) -> Tuples:
-        """Stored tuples of a stream with their keys, which are looked up once a batch."""
-        if not attributes:
-            return stored
-        name = number, int(stored.ids[0, 0]), attributes[0]
-        known = self._tables.get(name)
-        if known is None or known[0] is not stored:
-            known = self._tables[name] = stored, self._keyed(stored, (number,), attributes)
+    def _table_keys(self, number: int, piece: Piece | None, tuples: Tuples, attribute: int) -> Keys:
+        """What tuples of a table have in an attribute, looked up once a batch."""
+        if piece is not None:
+            return self._states.attribute_keys(number, piece.slice, attribute)
+        known = self._table.get((number, attribute))
+        if known is None or known[0] is not tuples:
+            known = tuples, self._keys(tuples, (number,), attribute)
+            self._table[number, attribute] = known
         return known[1]
 
     def _keys(self, tuples: Tuples, done: tuple[int, ...], attribute: int) -> Keys:

@@ -23,6 +23,8 @@ from streamjoin.planning.tree import Tree
 
 EVERY: Final = 16
 """Batches between two looks at the plan; the first comes after a quarter of them."""
+MOST_STREAMS: Final = 16
+"""With more, how streams are joined does not change: to compare the ways would take too long."""
 CLEARLY: Final = 1.2
 """Another tree takes over if it forms so many times fewer intermediate tuples."""
 
@@ -33,7 +35,7 @@ def reorder(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> bool:
         # stored under another strategy
         return _change(join, state, store, nary=not state.nary, tree=state.tree)
     is_due = state.sequence % EVERY == EVERY // 4 or (state.nary and state.sequence == 1)
-    if len(join.inputs) < 3 or not is_due:
+    if not 3 <= len(join.inputs) <= MOST_STREAMS or not is_due:
         return False
     states = States(join, state, store)
     sizes = join.sizes or measure(join, state, states)
@@ -56,6 +58,16 @@ def reorder(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> bool:
     return _better_tree(join, state, store, sizes)
 
 
+def without_limits(join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
+    """Go on exactly where a budget was kept before: form what joins have left out.
+
+    States of a limited number of tuples stay as they are: they hold what they were given.
+    """
+    state.limits = None
+    if not state.nary and not any(join.states):
+        _change(join, state, store, nary=False, tree=state.tree)
+
+
 def situation(
     join: MultiJoin,
     state: MultiJoinState,
@@ -76,11 +88,10 @@ def situation(
 
 def _better_tree(join: MultiJoin, state: MultiJoinState, store: WindowStore, sizes: Sizes) -> bool:
     names = [one.name for one in join.inputs]
-    spans = [_span_seconds(state, i) for i in range(len(names))]
+    rates = state.arrivals
     tables = tuple(float(sum(piece.rows for piece in of)) for of in state.pieces[: len(names)])
-    if min(spans) <= 0 or min(tables) <= 0:
+    if min(rates) <= 0 or min(tables) <= 0:
         return False
-    rates = [n / span for n, span in zip(tables, spans, strict=True)]
 
     def cardinality(streams: frozenset[int]) -> float:
         return sizes.of(streams, tables)
@@ -110,14 +121,6 @@ def _change(
     if not nary:
         _form_again(join, state, store, part)
     return True
-
-
-def _span_seconds(state: MultiJoinState, number: int) -> float:
-    """How long a stream's state reaches back."""
-    pieces = state.pieces[number]
-    if not pieces or state.newest is None:
-        return 0.0
-    return max((state.newest - min(piece.first for piece in pieces)) / 1e6, 1e-6)
 
 
 def _form_again(join: MultiJoin, state: MultiJoinState, store: WindowStore, part: float) -> None:

@@ -1,8 +1,9 @@
 """How large joins of the streams' tables are, measured on a sample of their keys.
 
 For each sampled key the tuples that each stream's state holds are counted; their product over a set
-of streams is exact for the key. Of streams that different attributes link, sets are measured that
-one attribute links; sizes of others follow from those.
+of streams is exact for the key. A sample of keys overlooks the few that have many rows: those are
+found in a sample of rows, and counted all. Of streams that different attributes link, sets are
+measured that one attribute links; sizes of others follow from those.
 """
 
 from itertools import combinations
@@ -15,14 +16,15 @@ from streamjoin._typing import Keys
 from streamjoin.core.kernels.hashing import fold_words
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
-from streamjoin.planning.nary import Sizes
+from streamjoin.planning.nary import ALL_SETS, Sizes
 
 SAMPLED: Final = 1 << 12
 """About so many rows of each stream are looked at."""
 FEWEST: Final = 512
 """At least so many keys, however many rows each has."""
-ALL_SETS: Final = 8
-"""Up to so many streams, all sets of them are measured; of more, those of two and three."""
+OFTEN: Final = 4
+"""A key is frequent if a sample of rows has it so many times."""
+Matrix = NDArray[np.float64]
 
 
 def measure(join: MultiJoin, state: MultiJoinState, states: States) -> Sizes | None:
@@ -34,17 +36,16 @@ def measure(join: MultiJoin, state: MultiJoinState, states: States) -> Sizes | N
     n_keys = 0.0
     for attribute, one in enumerate(join.attributes or [dict.fromkeys(range(len(tables)), 0)]):
         stored = [_stored_keys(join, state, states, number, attribute) for number in one]
-        every, keys = _sampled(stored)
-        together = np.unique(np.concatenate(keys))
-        counts = np.stack([_counts(together, of) for of in keys]).astype(np.float64)
-        n_keys = max(n_keys, float(every * len(together)))
-        most = len(one) if len(one) <= ALL_SETS else 3
+        every, counts, frequent = _counted(stored)
+        n_keys = max(n_keys, float(every * counts.shape[1] + frequent.shape[1]))
+        most = len(one) if len(one) <= ALL_SETS else 2
         for size in range(2, most + 1):
-            for chosen in combinations(range(len(one)), size):
+            for chosen in map(list, combinations(range(len(one)), size)):
                 mask = sum(1 << list(one)[i] for i in chosen)
-                found = float(counts[list(chosen)].prod(axis=0).sum())
+                found = float(counts[chosen].prod(axis=0).sum())
                 # none in a sample is not none: half a match is what would have been overlooked
                 found = every * max(found, 0.5) if every > 1 else found
+                found += float(frequent[chosen].prod(axis=0).sum())
                 joined[mask] = min(found, joined.get(mask, found))
     return Sizes(tables, joined, n_keys)
 
@@ -58,6 +59,31 @@ def _stored_keys(
     else:
         parts = [states.tuples(number, piece).keys for piece in pieces]
     return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _counted(stored: list[Keys]) -> tuple[int, Matrix, Matrix]:
+    """Rows that each stream has of one key in so many, and of the frequent ones, which are all."""
+    frequent = _frequent(stored)
+    exact = np.zeros((len(stored), len(frequent)))
+    rest = []
+    for line, keys in enumerate(stored):
+        at = np.minimum(np.searchsorted(frequent, keys), max(0, len(frequent) - 1))
+        hot = frequent[at] == keys if len(frequent) else np.zeros(len(keys), np.bool_)
+        exact[line] = np.bincount(at[hot], minlength=len(frequent)) if len(frequent) else 0
+        rest.append(keys[~hot])
+    every, sampled = _sampled(rest)
+    together = np.unique(np.concatenate(sampled))
+    return every, np.stack([_counts(together, of) for of in sampled]).astype(np.float64), exact
+
+
+def _frequent(stored: list[Keys]) -> Keys:
+    """Keys that many rows have, in order: those met several times in a sample of rows."""
+    found = [np.empty(0, np.int64)]
+    for keys in stored:
+        if len(keys) > SAMPLED:
+            few, times = np.unique(keys[:: len(keys) // SAMPLED], return_counts=True)
+            found.append(few[times >= OFTEN])
+    return np.unique(np.concatenate(found))
 
 
 def _sampled(stored: list[Keys]) -> tuple[int, list[Keys]]:

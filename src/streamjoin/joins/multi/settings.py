@@ -193,12 +193,16 @@ class MultiJoin:
             number in one and not done.isdisjoint(one) for one in self.attributes
         )
 
+    def _equality(self, attribute: Attribute) -> str:
+        names = ((self.inputs[i], position) for i, position in sorted(attribute.items()))
+        return " = ".join(f"{one.name}.{one.stream.schema.names[p]}" for one, p in names)
+
     def describe(self) -> dict[str, str]:
         """What a checkpoint of this join must agree on, in the user's words."""
         said = {"version": f"multi {STATE_VERSION}"}
         said["plan"] = "chosen while it runs" if self.adaptive else str(self.tree)
         if self.attributes:
-            said["plan"] = "one n-ary join of several keys"
+            said["plan"] = f"one n-ary join on {'; '.join(map(self._equality, self.attributes))}"
         said["streams"] = ", ".join(one.name for one in self.inputs)  # pieces go by their order
         for one in self.inputs:
             names = one.stream.schema.names

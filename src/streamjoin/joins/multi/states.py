@@ -280,7 +280,8 @@ class States:
         """Store tuples that a join has formed; `rows` looks up their rows."""
         limit = self._join.limit_of(node)
         if limit is not None:
-            tuples = tuples.take(np.argsort(tuples.starts[0], kind="stable")[-limit:])
+            # in an order that does not depend on how they were formed: a batch may be run again
+            tuples = tuples.take(np.lexsort((*tuples.ids[::-1], tuples.starts[0]))[-limit:])
             slices = iter([(0, len(tuples))])
         else:
             order, slices = _sliced(tuples.ends[0], self._join.span_us(self.tree, node))

@@ -104,9 +104,10 @@ def resolve_sizes(selectivities: Selectivities | None, names: list[str]) -> Size
 def attributes_of(keys: Keys, inputs: list[tuple[str, list[str]]]) -> tuple[dict[int, int], ...]:
     """For each class of equal columns, the position in each input that has one.
 
-    `inputs` are names of streams and of their columns.
+    `inputs` are names of streams and of their columns. In what order the user says what must be
+    equal does not matter.
     """
-    return tuple(
+    found = (
         {
             number: columns.index(one.columns[name])
             for number, (name, columns) in enumerate(inputs)
@@ -114,6 +115,7 @@ def attributes_of(keys: Keys, inputs: list[tuple[str, list[str]]]) -> tuple[dict
         }
         for one in keys.classes
     )
+    return tuple(sorted(found, key=lambda one: list(one.items())))
 
 
 def _said(argument: str) -> str:

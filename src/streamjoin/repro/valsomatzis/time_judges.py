@@ -23,7 +23,7 @@ _HALF_OR_SO: Final = 0.55
 
 
 def _table_4(numbers: AllNumbers) -> Judged:
-    averages, models, near, faster = [], [], True, True
+    averages, models, off, faster = [], [], [], True
     for order, printed in TIMES.items():
         found = cases(numbers, order)
         for period in PERIODS:
@@ -31,7 +31,8 @@ def _table_4(numbers: AllNumbers) -> Judged:
             ours = mean(each.time["all"].mean for each in column)
             averages.append(f"{NAMES[order]} {period} {ours:.3f} ({average(printed, period):.3f})")
             models.append(f"{mean(each.time_model for each in column):.3f}")
-            near &= abs(ours - average(printed, period)) <= _NEAR
+            if abs(ours - average(printed, period)) > _NEAR:
+                off.append(f"{NAMES[order]} {period}")
         if order in PROPOSED:
             faster &= mean(each.time["all"].high for each in found.values()) < 1
     per_change = numbers["policies"]["per_change"]
@@ -39,7 +40,7 @@ def _table_4(numbers: AllNumbers) -> Judged:
         each.time["all"].high < 1 for order in PROPOSED for each in cases(numbers, order).values()
     ]
     parts = {
-        "averages are within 0.1 of the printed ones": near,
+        "averages are within 0.1 of the printed ones": not off,
         "the proposals are faster on average": faster,
     }
     return Judged(
@@ -48,7 +49,7 @@ def _table_4(numbers: AllNumbers) -> Judged:
         measured="averages (paper's): " + ", ".join(averages),
         why=(
             f"{sum(clear)} of {len(clear)} cells of the proposals are below 1 with their whole "
-            f"interval. {sentence(parts)}"
+            f"interval. {sentence(parts)} More than {_NEAR:g} off: {', '.join(off) or 'none'}."
         ),
     )
 
@@ -118,8 +119,8 @@ def _causes(numbers: AllNumbers) -> Judged:
         ),
         why=(
             f"{sentence(parts)} The time of draining over timestamp order's, by the size of all "
-            f"tables, is {sizes}: what a change costs is the choice by time, which no processor "
-            "foresees, and other tables in the cache."
+            f"tables, is {sizes}. With the smallest round-robin gains as much: that is the choice "
+            "by time; what draining gains beyond it with larger ones is likely the cache."
         ),
     )
 
