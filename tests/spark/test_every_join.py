@@ -119,7 +119,6 @@ RESTARTED = [
     Case(random_batches(), (sj.rows(20), 50), "left", lateness=40),
     Case(random_batches(), (30, 50), "asof", direction="nearest", lateness=40),
     Case(random_batches(), (30, 50), "anti", keyed=False, where=CLOSE, lateness=10),
-    Case(random_batches(), (30, 50), "inner", keyed=False, where=CLOSE, lateness=10),
 ]
 
 

@@ -11,21 +11,21 @@ from tests.spark.streams import drain, read_stream
 
 ROWS = """
 SELECT CAST(id AS INT) id, {time} t,
-  CAST(id % 3 AS TINYINT) k_byte, CAST(id % 3 AS SMALLINT) k_short, CAST(id % 3 AS INT) k_int,
-  id % 3 k_long, id % 2 = 0 k_bool, DATE '2020-01-01' + CAST(id % 3 AS INT) k_date,
+  CAST(id % 3 AS TINYINT) k_byte, CAST(id % 3 AS INT) k_int,
+  id % 2 = 0 k_bool, DATE '2020-01-01' + CAST(id % 3 AS INT) k_date,
   TIMESTAMP_SECONDS(id % 3) k_ts, TIMESTAMP_NTZ '2020-01-01 00:00:00' k_ntz,
   CASE WHEN id % 5 = 0 THEN NULL ELSE concat('key ', id % 3) END k_str,
   CAST(concat('b', id % 3) AS BINARY) k_bin, CAST(id % 3 AS DECIMAL(30, 2)) k_dec,
-  CASE id % 4 WHEN 0 THEN 0.0D WHEN 1 THEN -0.0D WHEN 2 THEN DOUBLE('NaN') ELSE 1.5D END k_double,
   CAST(CASE id % 3 WHEN 0 THEN 0.0 WHEN 1 THEN -0.0 ELSE 2.5 END AS FLOAT) k_float,
   named_struct('a', CASE WHEN id % 2 = 0 THEN id % 3 END, 'b', array(concat('x', id % 2))) k_struct,
   array(id % 3, NULL) k_array
 FROM RANGE(0, 40)
 """
 KEYS = [
-    "k_byte", "k_short", "k_int", "k_long", "k_bool", "k_date", "k_ts", "k_ntz", "k_str", "k_bin",
-    "k_dec", "k_double", "k_float", "k_struct", "k_array",
+    "k_byte", "k_int", "k_bool", "k_date", "k_ts", "k_ntz", "k_str", "k_bin", "k_dec", "k_float",
+    "k_struct", "k_array",
 ]  # fmt: skip
+STREAMED = ("k_int", "k_ts", "k_str", "k_dec", "k_struct")
 PAYLOAD = """
 SELECT CAST(id AS INT) id, id % 3 k, {time} t,
   CASE WHEN id % 4 > 0 THEN array(id, NULL, 3) END p_array,
@@ -72,20 +72,21 @@ def same_rows(found: DataFrame, wanted: DataFrame) -> int:
 
 @pytest.mark.parametrize("time", TIMES)
 def test_keys_of_every_type(spark: SparkSession, tmp_path: Path, time: str) -> None:
+    """All as tables, which are packed and joined alike, but some as streams, which take long."""
     batch, stream = both(spark, ROWS.format(time=TIMES[time]), tmp_path / "in")
     for key in KEYS if time == "timestamp" else KEYS[-2:]:
-        columns = ["id", "t", key]
-        joined = sj.join(
-            stream.select(columns), stream.select(columns),
-            on=key, time="t", window=("10 seconds", "4 seconds"),
-        )  # fmt: skip
-        drain(joined, tmp_path / f"ck-{key}", tmp_path / f"out-{key}")
-        found = spark.read.parquet(str(tmp_path / f"out-{key}"))
+        columns, is_stream = ["id", "t", key], key in STREAMED
+        rows = (stream if is_stream else batch).select(columns)
+        found = sj.join(rows, rows, on=key, time="t", window=("10 seconds", "4 seconds"))
+        if is_stream:
+            drain(found, tmp_path / f"ck-{key}", tmp_path / f"out-{key}")
+            found = spark.read.parquet(str(tmp_path / f"out-{key}"))
         assert same_rows(found, own_join(batch.select(columns), key)) > 0, key
 
 
-@pytest.mark.parametrize("time", TIMES)
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize(
+    ("time", "zone"), [("timestamp_ntz", "UTC"), ("timestamp", "America/New_York")]
+)
 def test_payloads_of_every_type(spark: SparkSession, tmp_path: Path, time: str, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:

@@ -147,7 +147,7 @@ class _Run:
 
     def _step(self, i: int, step: int, n: int, group: tuple[int, ...], by_time: bool) -> None:
         nanoseconds = self._call(n, group, by_time, self.seen[i, step])
-        self.seconds[i, step] = max(0, nanoseconds - self.overhead) / 1e9
+        self.seconds[i, step] = max(1, nanoseconds - self.overhead) / 1e9  # never none: it divides
         self.left[i, step] = self.memory.waiting()
 
     def _call(self, n: int, group: tuple[int, ...], by_time: bool, seen: IntArray) -> int:
