@@ -55,7 +55,7 @@ class Size:
     orders: tuple[int, int]
 
 
-FULL: Final = Size(rows=1, cold=6, warm=3, turns=3, orders=(6, 12))
+FULL: Final = Size(rows=4, cold=6, warm=3, turns=2, orders=(6, 12))
 SMALL: Final = Size(rows=0.02, cold=2, warm=1, turns=1, orders=(1, 2))
 
 
