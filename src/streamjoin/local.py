@@ -148,8 +148,8 @@ class LocalMultiJoin:
         tuple). CPU time is then counted, not measured.
     **settings
         The arguments of `streamjoin.multi_join` that say what is joined: `on`, `time`, `window`,
-        `plan`, `freshness`, `states`, `lateness`, `idle_timeout`; and `budget`, `planner`. A share
-        of the cores is one of a single core here.
+        `plan`, `freshness`, `states`, `lateness`, `idle_timeout`; how: `strategy`, `order`,
+        `selectivities`; and `budget`, `planner`. A share of the cores is one of a single core here.
 
     Attributes
     ----------

@@ -78,3 +78,15 @@ def test_many_large_tables_are_no_trouble() -> None:
     waiting = Waiting((10,) * 64, (100_000,) * 63 + (99_999,), (1,) * 64)
     groups, _ = groups_of("output-rate", waiting)
     assert groups[0] == (63,)
+
+
+def test_what_is_fresh_does_not_depend_on_the_strategy() -> None:
+    batches = list(poisson(dict.fromkeys("abc", 30), keys=12, batches=8))
+    found, stale = [], set()
+    for strategy in ("tree", "mjoin", "auto"):
+        join = local("abc", window="3 seconds", freshness="3 seconds", strategy=strategy)
+        found.append(sum((numbers(join.push(batch), "abc") for batch in batches), Numbers()))
+        stale.add(join.total["stale"])
+    assert found[0] == found[1] == found[2]
+    assert len(stale) == 1
+    assert min(stale) > 0

@@ -220,16 +220,12 @@ def test_a_tree_is_better_where_it_remembers_little(rare: Situation) -> None:
     choice = choose("abc", rare)
     assert choice.strategy == "tree"
     assert str(choice.tree) == "(a b) c"
-    assert choice.intermediate_rows == pytest.approx(100)
-    assert "the tree (a b) c, which keeps 100 rows, is predicted to cost less" in choice.reason
 
 
 def test_an_mjoin_is_better_where_a_tree_stores_much() -> None:
     tables = [20_000.0] * 3
     choice = choose("abc", situation(uniform(3, keys=2e3), [2_000.0] * 3, tables))
     assert choice.strategy == "mjoin"
-    assert choice.intermediate_rows == pytest.approx(200_000)
-    assert choice.reason.startswith("one n-ary join is predicted to cost less")
 
 
 def test_what_runs_stays_unless_the_other_is_clearly_better(rare: Situation) -> None:
@@ -245,7 +241,6 @@ def test_what_runs_stays_unless_the_other_is_clearly_better(rare: Situation) -> 
     assert choose("abc", at).strategy == "tree"
     stays = choose("abc", at, stay="mjoin")
     assert stays.strategy == "mjoin"
-    assert "stays, as the other is not clearly cheaper" in stays.reason
     assert choose("abc", at, stay="tree").strategy == "tree"
 
 

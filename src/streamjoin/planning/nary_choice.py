@@ -37,10 +37,6 @@ class Choice:
         The best tree, and the probing sequences of the n-ary join.
     mjoin, tree_cost
         What a batch costs in each.
-    intermediate_rows
-        Intermediate tuples that the tree would remember.
-    reason
-        Why, in one sentence.
     """
 
     strategy: Strategy
@@ -48,8 +44,6 @@ class Choice:
     sequences: Sequences
     mjoin: Cost
     tree_cost: Cost
-    intermediate_rows: float
-    reason: str
 
 
 def adaptive_groups(situation: Situation, sequences: Sequences) -> Groups:
@@ -156,10 +150,7 @@ def choose(
 
     tree = choose_tree(names, situation.arrivals, cardinality, connected=connected).numbered(names)
     cost = tree_cost(tree, situation)
-    rows = sum(situation.stored(tree.streams(node)) for node in tree.susceptible)
-    strategy = _better(mjoin, cost, stay)
-    reason = _reason(strategy, mjoin, cost, tree, rows, stay)
-    return Choice(strategy, tree, sequences, mjoin, cost, rows, reason)
+    return Choice(_better(mjoin, cost, stay), tree, sequences, mjoin, cost)
 
 
 def _better(mjoin: Cost, tree: Cost, stay: Strategy | None) -> Strategy:
@@ -168,17 +159,3 @@ def _better(mjoin: Cost, tree: Cost, stay: Strategy | None) -> Strategy:
     if stay == "tree":
         return "mjoin" if tree.us > CLEARLY * mjoin.us else "tree"
     return "mjoin" if mjoin.us <= tree.us else "tree"
-
-
-def _reason(
-    strategy: Strategy, mjoin: Cost, tree: Cost, plan: Tree, rows: float, stay: Strategy | None
-) -> str:
-    """Why, in one sentence."""
-    costs = {"mjoin": mjoin.us, "tree": tree.us}
-    cheaper = costs[strategy] <= min(costs.values())
-    words = {"mjoin": "one n-ary join", "tree": f"the tree {plan}, which keeps {rows:,.0f} rows,"}
-    other: Strategy = "tree" if strategy == "mjoin" else "mjoin"
-    more = f"{costs[strategy]:,.0f} us a batch against {costs[other]:,.0f}"
-    if cheaper:
-        return f"{words[strategy]} is predicted to cost less: {more}"
-    return f"{words[strategy]} stays, as the other is not clearly cheaper: {more}"

@@ -38,7 +38,7 @@ class HalfwayJoin:
         mine, self._span = (join.span_us(states.tree, x) for x in self._pair)
         self._by_index = Probing(probing, mine)
         is_last = states.tree.parents[node] == states.tree.root
-        self._names_only = is_last and not join.hands_on
+        self._names_only = is_last and not join.is_partial
         rigid = all(x < states.tree.n_streams and join.inputs[x].end is None for x in self._pair)
         self._needs_check = join.n_axes > 1 or not rigid
 

@@ -5,6 +5,7 @@ changed between two batches, and a tree can take over from an n-ary join: what j
 forgotten, and formed anew as the new plan wants it. An n-ary join has nothing of that kind.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from streamjoin.joins.base import WindowStore
@@ -73,7 +74,7 @@ def situation(
     state: MultiJoinState,
     states: States,
     sizes: Sizes,
-    arrivals: "list[float] | list[int]",
+    arrivals: Sequence[float],
 ) -> Situation:
     """What costs depend on."""
     k = len(join.inputs)

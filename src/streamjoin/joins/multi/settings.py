@@ -142,11 +142,6 @@ class MultiJoin:
         return tuple(i for i, x in enumerate(self.inputs) if x.stream.window_rows is not None)
 
     @cached_property
-    def hands_on(self) -> bool:
-        """Whether the results go on to another join, with when they begin and end."""
-        return any(column.position in (START, END) for column in self.output)
-
-    @cached_property
     def n_axes(self) -> int:
         """Axes on which windows are measured: time, and one for each window that counts."""
         return 1 + len(self.counted)
@@ -156,7 +151,7 @@ class MultiJoin:
         """Columns, key, time and window of the inputs."""
         return tuple(one.stream for one in self.inputs)
 
-    @property
+    @cached_property
     def is_partial(self) -> bool:
         """Whether what comes out goes to another operator of the same plan."""
         return any(column.position == START for column in self.output)
