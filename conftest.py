@@ -38,13 +38,14 @@ def spark() -> Iterator["SparkSession"]:
     work = tempfile.mkdtemp(prefix="sj-")
     session = start_session(
         "streamjoin tests",
-        master="local[2,3]",
+        master="local[2,2]",
         conf={
             "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": "2",
             "spark.local.dir": work,
             "spark.sql.warehouse.dir": f"{work}/warehouse",
             "spark.sql.session.timeZone": "UTC",
+            "spark.python.daemon.module": "tests.spark.warm_daemon",
         },
     )
     yield session

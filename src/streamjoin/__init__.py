@@ -1,4 +1,4 @@
-"""Window joins of live streams on Spark: exact, or within a budget.
+"""Joins of live streams, with each other and with tables, on Spark: exact, or within a budget.
 
 >>> import streamjoin as sj
 >>> sj.__version__
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from streamjoin.spark.multi_frames import multi_join
     from streamjoin.spark.rescale import rescale
     from streamjoin.spark.sql import sql
+    from streamjoin.spark.table_frames import table_join
+    from streamjoin.tables.parquet import parquet_table
+    from streamjoin.tables.sql import sql_table
 
 __version__ = "0.1.0"
 __all__ = [
@@ -48,12 +51,16 @@ __all__ = [
     "log_shedding",
     "multi_join",
     "oracle",
+    "parquet_table",
     "rescale",
     "rows",
     "sql",
+    "sql_table",
+    "table_join",
 ]
 
 _MODULES = ("local", "oracle")
+_TABLES = {"parquet_table": "streamjoin.tables.parquet", "sql_table": "streamjoin.tables.sql"}
 _SPARK = {
     "explain": "streamjoin._explain",
     "join": "streamjoin.spark.frames",
@@ -61,6 +68,7 @@ _SPARK = {
     "multi_join": "streamjoin.spark.multi_frames",
     "rescale": "streamjoin.spark.rescale",
     "sql": "streamjoin.spark.sql",
+    "table_join": "streamjoin.spark.table_frames",
 }
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")
 
@@ -69,6 +77,8 @@ def __getattr__(name: str) -> Any:
     """Load Spark, Arrow and Numba when they are first used: the import itself stays light."""
     if name in _MODULES:
         return importlib.import_module(f"streamjoin.{name}")
+    if name in _TABLES:
+        return getattr(importlib.import_module(_TABLES[name]), name)
     if name in _SPARK:
         for module in _SPARK_NEEDS:
             if not _is_installed(module):

@@ -27,13 +27,14 @@ def explain(
     Where each condition is evaluated, who meets whom in time, when rows come out, shards and index,
     an estimate of the state, and warnings: a cross join, one shard, no lateness, state that a
     silent input makes grow. Of many streams also the plan, its operators, half-way joins and paths,
-    and what each planner would make of a budget.
+    and what each planner would make of a budget. Of a join with a table: how large that is and what
+    reading it costs, how the memory is divided, and what that means.
 
     Parameters
     ----------
     frame
-        What `join`, `multi_join` or `sql` returned, or any DataFrame made from it; or the path of a
-        pipeline file.
+        What `join`, `multi_join`, `table_join` or `sql` returned, or any DataFrame made from it; or
+        the path of a pipeline file.
     rates
         Rows per second (left, right), for the estimate of the state; of many streams by name, such
         as ``{"a": 300, "b": 200, "c": 50}``. Of a DataFrame with several joins: such by the name of

@@ -29,6 +29,10 @@ class StateError(StreamJoinError):
     """A checkpoint was written by another join, schema or version."""
 
 
+class TableError(StreamJoinError, RuntimeError):
+    """A table cannot be read: its database does not answer, or one of its files is damaged."""
+
+
 class EngineError(StreamJoinError, RuntimeError):
     """Spark, or what Spark needs, failed or is missing."""
 

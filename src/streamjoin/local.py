@@ -34,6 +34,7 @@ from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoinState
+from streamjoin.local_table import LocalTableJoin as LocalTableJoin
 from streamjoin.metrics import JoinMetrics
 from streamjoin.shedding.plan_limits import Observed, Whole
 

@@ -21,6 +21,7 @@ from streamjoin.spark.processor import ShardJoin
 from streamjoin.spark.routing import ByKey
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.worker import Run
+from tests.spark.copies import fresh_id
 from tests.spark.test_store import FakeMapState
 
 Packed = dict[int, list[PackedRow]]
@@ -54,7 +55,7 @@ class Cluster:
             labels=self.labels,
             form=OutputForm(join.output, (NullType(),) * len(join.output), "counters"),
             agreed={},
-            join_id="cluster",
+            join_id=fresh_id(),
             late=LateSink.at(folder / "late", "join", {"left": join.left, "right": join.right}),
             hot=None
             if join.shedding

@@ -26,6 +26,7 @@ from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.shares import shares_for
 from streamjoin.spark.store import SparkStore
 from streamjoin.spark.worker import Run
+from tests.spark.copies import fresh_id
 from tests.spark.test_store import FakeMapState
 
 Packed = dict[int, list[PackedRow]]
@@ -86,7 +87,7 @@ class PlanCluster:
             routing = shares_for(len(self.labels), join.attributes, len(join.inputs))
         agreed = {**join.describe(), "shards": routing.describe()}
         return PlanShard(
-            join, self.labels, form, routing, agreed, f"plan-{number}",
+            join, self.labels, form, routing, agreed, fresh_id(),
             late=self.late, shared=self.shared, step=number, plan=(self.plan.tree, step.nodes),
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from tests.spark.streams import drain, in_order, read_back, read_stream, write_b
 
 WINDOW = ("1 second", "2 seconds")
 LATENESS = "4 seconds"  # more than the disorder of `stream`: nothing is late, here or there
-SPAN_MS, N_BATCHES, N_ROWS = 2000, 3, 150
+SPAN_MS, N_BATCHES, N_ROWS = 2000, 2, 150
 SCHEMA = pa.schema(
     {"k": pa.int64(), "t": pa.timestamp("us", "UTC"), "x": pa.int64(), "i": pa.int64()}
 )

@@ -115,10 +115,10 @@ def random_batches(n_batches: int = 5, n: int = 60) -> list[tuple[list[Row], lis
 
 CLOSE = Condition("abs(left.x - right.x) <= 2", lambda a, b: abs(a["x"] - b["x"]) <= 2)
 RESTARTED = [
-    Case(random_batches(), (30, 50), "full", lateness=40),
-    Case(random_batches(), (sj.rows(20), 50), "left", lateness=40),
-    Case(random_batches(), (30, 50), "asof", direction="nearest", lateness=40),
-    Case(random_batches(), (30, 50), "anti", keyed=False, where=CLOSE, lateness=10),
+    Case(random_batches(4), (30, 50), "full", lateness=40),
+    Case(random_batches(4), (sj.rows(20), 50), "left", lateness=40),
+    Case(random_batches(4), (30, 50), "asof", direction="nearest", lateness=40),
+    Case(random_batches(4), (30, 50), "anti", keyed=False, where=CLOSE, lateness=10),
 ]
 
 

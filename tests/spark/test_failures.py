@@ -30,7 +30,11 @@ Caused by: java.lang.ClassNotFoundException: x.DefaultSource
     [
         (MISTAKE, "[DATA_SOURCE_NOT_FOUND] No source: x."),
         (PYTHON, "the checkpoint has 4 shards, the join 2"),
-        (JAVA, "No space left on device"),
+        (
+            JAVA,
+            "a disk is full (No space left on device); make room where the checkpoint, the results "
+            "and Spark's local folder are, and start again: nothing is lost",
+        ),
         ("[PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03;", None),
         (
             "[A_B.C] No column `x`. SQLSTATE: 42703; line 1 pos 0;\n'Project",

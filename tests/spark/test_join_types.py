@@ -25,7 +25,7 @@ KEYS = [
     "k_byte", "k_int", "k_bool", "k_date", "k_ts", "k_ntz", "k_str", "k_bin", "k_dec", "k_float",
     "k_struct", "k_array",
 ]  # fmt: skip
-STREAMED = ("k_int", "k_ts", "k_str", "k_dec", "k_struct")
+STREAMED = ("k_str", "k_dec", "k_struct")
 PAYLOAD = """
 SELECT CAST(id AS INT) id, id % 3 k, {time} t,
   CASE WHEN id % 4 > 0 THEN array(id, NULL, 3) END p_array,

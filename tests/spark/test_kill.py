@@ -40,8 +40,8 @@ def test_kill_9_at_random_points(spark: SparkSession, tmp_path: Path) -> None:
         return pa.table({**columns, "t": pa.array(t, pa.timestamp("us", "UTC"))})
 
     for name in ("l", "r"):
-        write_batches(tmp_path / name, [batch(i) for i in range(9)])
-    left, right = (read_stream(spark, tmp_path / name) for name in ("l", "r"))
+        write_batches(tmp_path / name, [batch(i) for i in range(6)])
+    left, right = (read_stream(spark, tmp_path / name, per_trigger=6) for name in ("l", "r"))
     whole = sj.join(left, right, on="k", time="t", window="3 ms", lateness="1 ms")
     drain(whole, tmp_path / "ck-whole", tmp_path / "out-whole")
 

@@ -117,23 +117,23 @@ def test_a_restart_in_the_middle_loses_and_repeats_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     names, on = "abcd", TWO_KEYS
-    for part in range(2):
+    for part in ([0, 1], [2]):
         for seed, name in enumerate(names):
-            new = [batch(seed, i) for i in (2 * part, 2 * part + 1)]
-            write_batches(tmp_path / name, new, first=2 * part)
+            new = [batch(seed, i) for i in part]
+            write_batches(tmp_path / name, new, first=part[0])
         out = sj.multi_join(
             streams_of(spark, tmp_path, names), on=on, time="t", window="6 seconds",
             lateness="10 seconds",
         )  # fmt: skip
         query = drain(out, tmp_path / "ck", tmp_path / "out")
-        assert len(query.recentProgress) == 2
+        assert len(query.recentProgress) == len(part)
     wanted = expected(tmp_path, names, on, dict.fromkeys(names, 6))
     assert numbers(read_back(spark, tmp_path / "out"), names) == wanted
     other = sj.multi_join(
         streams_of(spark, tmp_path, names), on=on, time="t", window="7 seconds",
         lateness="10 seconds",
     )  # fmt: skip
-    write_batches(tmp_path / "a", [batch(0, 4)], first=4)
+    write_batches(tmp_path / "a", [batch(0, 3)], first=3)
     with pytest.raises(StreamingQueryException) as refused:
         drain(other, tmp_path / "ck", tmp_path / "out2")
     said = "the checkpoint was written by another join: a window was '6 seconds' and is"

@@ -134,4 +134,4 @@ def test_a_side_that_comes_out_alone_is_never_copied(how: How) -> None:
 
 def test_chunks_are_gathered_to_some_size() -> None:
     many = [rows(50, seed) for seed in range(10)]
-    assert [len(chunk) for chunk in pack._gather([*many, rows(0, 99)])] == [500]
+    assert [len(chunk) for chunk in pack.gathered([*many, rows(0, 99)])] == [500]

@@ -20,6 +20,7 @@ from streamjoin.local import LocalMultiJoin
 from streamjoin.planning.drivers import ORDERS
 from streamjoin.planning.nary_cost import FEW, SMALL
 from streamjoin.spark.shares import Shares
+from tests import strategies
 from tests.spark.plan_cluster import PlanCluster
 
 SECOND = 1_000_000
@@ -101,6 +102,7 @@ def graphs(draw: st.DrawFn) -> tuple[str, Equalities]:
     return names, on
 
 
+@strategies.FEW
 @given(
     graphs(),
     st.integers(1, 6),

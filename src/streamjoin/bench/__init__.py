@@ -15,6 +15,8 @@ BENCHES = {
     "recall": "streamjoin.bench.recall",
     "multi-join": "streamjoin.bench.multi_join",
     "mjoin": "streamjoin.bench.mjoin",
+    "table-join": "streamjoin.bench.table_join",
+    "table-algorithms": "streamjoin.bench.table_algorithms",
 }
 
 __all__ = ["BENCHES"]

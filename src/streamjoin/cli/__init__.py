@@ -2,8 +2,9 @@
 
 Reading order: `app` (the commands and how they fail), `sections` and `pipeline_file` (what a
 pipeline file may say), `problems` (its mistakes as sentences), `plan` (the file in Spark's words),
-`session` (Spark as the file asks for it), `run` (from the file to the summary), `display` and
-`totals` (progress on the terminal), `explain`, `bench`.
+`table_sections` and `table_file` (the same with a table), `session` (Spark as the file asks for
+it), `run` (from the file to the summary), `display`, `left_out`, `from_table` and `totals`
+(progress on the terminal), `explain`, `bench`.
 """
 
 from streamjoin.errors import MissingExtraError

@@ -1,5 +1,6 @@
 """The commands, and how they fail: one sentence on standard error, never a traceback."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -105,6 +106,8 @@ def reproduce(
 
 def run_app(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    # What is logged becomes an error, a line of progress or nothing: Python would print it too.
+    logging.getLogger("streamjoin").addHandler(logging.NullHandler())
     try:
         app(args=None if arguments is None else list(arguments), standalone_mode=True)
     except SystemExit as ended:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from streamjoin.cli import from_table
 from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.totals import Totals
 from streamjoin.shedding.remarks import Remarks
@@ -35,13 +36,18 @@ EXACT = LeftOut()
 class Display:
     """Shows each batch as it ends; use it as a context manager around the run.
 
-    With a budget it also shows what was left out, and says when that begins and when it ends.
+    With a budget it also shows what was left out, and says when that begins and when it ends. Of a
+    join with a table it shows where rows were answered and how many wait; none of them is late.
     """
 
-    def __init__(self, console: Console, left_out: LeftOut = EXACT) -> None:
+    def __init__(
+        self, console: Console, left_out: LeftOut = EXACT, *, has_table: bool = False
+    ) -> None:
         self.console = console
         self.left_out = left_out
         self.columns = (*COLUMNS, *left_out.columns())
+        if has_table:
+            self.columns = (*(name for name in COLUMNS if name != "late"), *from_table.COLUMNS)
         self.remarks = Remarks()
         self.totals = Totals()
         self.began = time.monotonic()
@@ -64,7 +70,20 @@ class Display:
     def add(self, batch: "BatchProgress") -> None:
         """Show a batch that has ended."""
         seconds = self.totals.add(batch)
-        cells = (
+        known = dict(zip(COLUMNS, self._cells(batch, seconds), strict=True))
+        known |= from_table.cells(batch.of_table)
+        left_out = self.left_out.cells(batch.counters, self.totals.counters)
+        known |= dict(zip(self.left_out.columns(), left_out, strict=True))
+        cells = tuple(known[name] for name in self.columns)
+        self.recent.append(cells)
+        if not self.console.is_terminal:
+            self.console.print(plain_line(cells, self.columns), soft_wrap=True)
+        remark = self.remarks.see(batch.batch, batch.counters)
+        if remark is not None and self.left_out.budget is not None:
+            self.console.print(remark, style="yellow", soft_wrap=True)
+
+    def _cells(self, batch: "BatchProgress", seconds: float) -> tuple[str, ...]:
+        return (
             clock(time.monotonic() - self.began),
             str(batch.batch),
             f"{batch.rows_in:,}",
@@ -74,14 +93,7 @@ class Display:
             f"{self.totals.state_rows:,} rows, {size(self.totals.state_bytes)}",
             f"{batch.late:,}",
             f"{batch.seconds:.2f} s",
-            *self.left_out.cells(batch.counters, self.totals.counters),
         )
-        self.recent.append(cells)
-        if not self.console.is_terminal:
-            self.console.print(plain_line(cells, self.columns), soft_wrap=True)
-        remark = self.remarks.see(batch.batch, batch.counters)
-        if remark is not None and self.left_out.budget is not None:
-            self.console.print(remark, style="yellow", soft_wrap=True)
 
     def _table(self) -> Table:
         totals = self.totals
@@ -97,10 +109,14 @@ class Display:
             "",
             f"{totals.late:,}",
             f"{totals.mean_batch_seconds:.2f} s",
-            *self.left_out.cells(totals.counters, totals.counters),
         )
-        for name, footer in zip(self.columns, footers, strict=True):
-            table.add_column(name, footer, justify="right", no_wrap=True)
+        known = dict(zip(COLUMNS, footers, strict=True)) | {
+            "hits": from_table.share(totals.of_table)
+        }
+        left_out = self.left_out.cells(totals.counters, totals.counters)
+        known |= dict(zip(self.left_out.columns(), left_out, strict=True))
+        for name in self.columns:
+            table.add_column(name, known.get(name, ""), justify="right", no_wrap=True)
         for cells in self.recent:
             table.add_row(*cells)
         return table
@@ -123,10 +139,11 @@ def summary(
         ("rows in", f"{totals.rows_in:,} ({totals.rows_in / seconds:,.0f}/s)"),
         ("rows out", f"{totals.rows_out:,} ({totals.rows_out / seconds:,.0f}/s)"),
         *([("rows without a partner", f"{totals.alone:,} of them")] if totals.alone else []),
-        ("late rows", late(totals, late_rows)),
-        ("rows with a null key or time", f"{totals.null:,}"),
+        *([] if totals.of_table else [("late rows", late(totals, late_rows))]),
+        ("rows with a null key" + " or time" * (not totals.of_table), f"{totals.null:,}"),
         *([("stale results withheld", f"{stale:,}")] if stale else []),
         *left_out.rows(totals.counters),
+        *from_table.rows(totals),
         ("state at the end", f"{totals.state_rows:,} rows, {size(totals.state_bytes)}"),
         ("largest state", size(totals.peak_state_bytes)),
         (

@@ -1,6 +1,7 @@
 """Explain the join of a pipeline file or of a SQL file."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from streamjoin.cli.sections import GeneratorSource
 from streamjoin.cli.session import borrowed
 from streamjoin.cli.sql_file import Settings, SqlFile, plan_of, read
+from streamjoin.cli.table_file import TableFile
 from streamjoin.errors import EngineError, StreamJoinError
 
 if TYPE_CHECKING:
@@ -45,22 +47,25 @@ def _explain(
     from streamjoin.spark.explain import explain_frame
     from streamjoin.spark.failures import root_cause
 
-    # Neither the time nor the folder matters: nothing is started.
-    pipeline = plan_of(settings, now=0.0, scratch=Path())
-    with borrowed(settings) as spark:
-        try:
-            known = rates or _generated(settings)
-            return explain_frame(pipeline.joined(spark), known, selectivities)
-        except StreamJoinError:
-            raise
-        except Exception as error:
-            raise EngineError(root_cause(error)) from error
+    # The time does not matter, and the folder only for the index of a table: nothing is started.
+    with tempfile.TemporaryDirectory(prefix="streamjoin-") as scratch:
+        pipeline = plan_of(settings, now=0.0, scratch=Path(scratch))
+        with borrowed(settings) as spark:
+            try:
+                known = rates or _generated(settings)
+                return explain_frame(pipeline.joined(spark), known, selectivities)
+            except StreamJoinError:
+                raise
+            except Exception as error:
+                raise EngineError(root_cause(error)) from error
 
 
 def _generated(settings: Settings) -> "OfJoin | None":
     """Rows per second of generated streams."""
     if isinstance(settings, SqlFile):
         return settings.rates
+    if isinstance(settings, TableFile):
+        return None
     left, right = settings.left, settings.right
     if isinstance(left, GeneratorSource) and isinstance(right, GeneratorSource):
         return left.rate, right.rate

@@ -1,7 +1,7 @@
 """Read a pipeline file and check all of it before anything starts."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,17 +25,18 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-TABLES = ("sources", "join", "sink", "run", "spark")
+TABLES = ("sources", "join", "sink", "run", "spark", "table")
 TEMPORARY_SINKS = ("console", "noop")  # nothing to resume, so a checkpoint may go with the run
 SPARK_NAMES = ("master", "driver_memory")
 
 Source = GeneratorSource | StreamSource
 S = TypeVar("S", bound=Section)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """A checked pipeline file."""
+    """A checked pipeline file of two streams."""
 
     file: Path
     names: tuple[str, str]
@@ -48,7 +49,12 @@ class PipelineFile:
 
 
 def load(file: Path) -> PipelineFile:
-    """Read and check a pipeline file.
+    """Read and check a pipeline file of two streams."""
+    return checked(file, check)
+
+
+def checked(file: Path, check: Callable[[Path, dict[str, Any]], T]) -> T:
+    """Read a pipeline file and check it.
 
     Raises
     ------
@@ -56,7 +62,10 @@ def load(file: Path) -> PipelineFile:
         With a line for each mistake of a table: the file, the key, what came and what is allowed.
     """
     try:
-        return _check(file, _read(file))
+        document = _read(file)
+        for name in document:
+            expect(name in TABLES, name, unknown_name(name, TABLES))
+        return check(file, document)
     except ConfigError as error:
         lines = str(error).splitlines()
         raise ConfigError("\n".join(f"{file}: {line}" for line in lines)) from None
@@ -74,31 +83,34 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigError(msg) from None
 
 
-def _check(file: Path, document: dict[str, Any]) -> PipelineFile:
-    for name in document:
-        _expect(name in TABLES, name, unknown_name(name, TABLES))
+def check(file: Path, document: dict[str, Any]) -> PipelineFile:
+    """Check the contents of a file of two streams."""
     sources = _sources(document.get("sources"))
     join = section("join", JoinSection, document.get("join", {}))
-    sink = section("sink", SinkSection, document.get("sink", {}))
-    run = section("run", RunSection, document.get("run", {}))
     names = _sides(join, list(sources))
-    _check_ending(run, sources)
-    needed = sink.path is None and sink.type not in TEMPORARY_SINKS
-    what = f"missing; allowed: a folder (a {sink.type} sink has no place for it by itself)"
-    _expect(not needed or run.checkpoint is not None, "run.checkpoint", what)
     return PipelineFile(
         file=file,
         names=names,
         left=sources[names[0]],
         right=sources[names[1]],
         join=join,
-        sink=sink,
-        run=run,
-        spark=spark_settings(document.get("spark", {})),
+        **outcome(document, sources),
     )
 
 
-def _expect(holds: bool, key: str, what: str) -> None:
+def outcome(document: dict[str, Any], sources: Mapping[str, Source]) -> dict[str, Any]:
+    """Where results go, when, and in which Spark: the same for all files."""
+    sink = section("sink", SinkSection, document.get("sink", {}))
+    run = section("run", RunSection, document.get("run", {}))
+    _check_ending(run, sources)
+    needed = sink.path is None and sink.type not in TEMPORARY_SINKS
+    what = f"missing; allowed: a folder (a {sink.type} sink has no place for it by itself)"
+    expect(not needed or run.checkpoint is not None, "run.checkpoint", what)
+    return {"sink": sink, "run": run, "spark": spark_settings(document.get("spark", {}))}
+
+
+def expect(holds: bool, key: str, what: str) -> None:
+    """Refuse a file, unless something holds."""
     if not holds:
         msg = f"key `{key}`: {what}"
         raise ConfigError(msg)
@@ -106,7 +118,7 @@ def _expect(holds: bool, key: str, what: str) -> None:
 
 def section(name: str, model: type[S], table: Any) -> S:
     """Check a table of a file; a line for each mistake."""
-    _expect(isinstance(table, dict), name, f"got {table!r}; allowed: a table [{name}]")
+    expect(isinstance(table, dict), name, f"got {table!r}; allowed: a table [{name}]")
     try:
         return model(**table)
     except ValidationError as error:
@@ -115,21 +127,23 @@ def section(name: str, model: type[S], table: Any) -> S:
 
 def _sources(tables: Any) -> dict[str, Source]:
     two = "allowed: two tables, such as [sources.calls] and [sources.trades]"
-    _expect(isinstance(tables, dict), "sources", f"got {tables!r}; {two}")
-    _expect(len(tables) == 2, "sources", f"got {len(tables)} ({', '.join(tables)}); {two}")
-    sources: dict[str, Source] = {}
-    for name, table in tables.items():
-        generated = isinstance(table, dict) and table.get("type") == "generator"
-        model: type[Source] = GeneratorSource if generated else StreamSource
-        sources[name] = section(f"sources.{name}", model, table)
-    return sources
+    expect(isinstance(tables, dict), "sources", f"got {tables!r}; {two}")
+    expect(len(tables) == 2, "sources", f"got {len(tables)} ({', '.join(tables)}); {two}")
+    return {name: source(name, table) for name, table in tables.items()}
+
+
+def source(name: str, table: Any) -> Source:
+    """Check a table ``[sources.NAME]``."""
+    generated = isinstance(table, dict) and table.get("type") == "generator"
+    model: type[Source] = GeneratorSource if generated else StreamSource
+    return section(f"sources.{name}", model, table)
 
 
 def _sides(join: JoinSection, names: list[str]) -> tuple[str, str]:
     left, right = join.left or names[0], join.right or names[1]
     for key, name in (("left", left), ("right", right)):
-        _expect(name in names, f"join.{key}", f"got {name!r}; allowed: {', '.join(names)}")
-    _expect(left != right, "join.right", f"got {right!r} for both sides; allowed: two sources")
+        expect(name in names, f"join.{key}", f"got {name!r}; allowed: {', '.join(names)}")
+    expect(left != right, "join.right", f"got {right!r} for both sides; allowed: two sources")
     return left, right
 
 
@@ -138,17 +152,17 @@ def _check_ending(run: RunSection, sources: Mapping[str, Source]) -> None:
     for name, source in sources.items():
         endless = isinstance(source, GeneratorSource) and source.seconds is None
         what = f'missing; allowed: seconds of data, as run.trigger is "{AVAILABLE_NOW}"'
-        _expect(not endless or run.trigger != AVAILABLE_NOW, f"sources.{name}.seconds", what)
+        expect(not endless or run.trigger != AVAILABLE_NOW, f"sources.{name}.seconds", what)
 
 
 def spark_settings(table: Any) -> dict[str, str]:
     """Flatten ``[spark]``: TOML reads the dots of a bare ``spark.sql.x = 1`` as nested tables."""
-    _expect(isinstance(table, dict), "spark", f"got {table!r}; allowed: a table [spark]")
+    expect(isinstance(table, dict), "spark", f"got {table!r}; allowed: a table [spark]")
     settings = dict(_flatten("", table))
     for name in settings:
         known = name in SPARK_NAMES or name.startswith("spark.")
         what = f"unknown; allowed: {', '.join(SPARK_NAMES)} or any Spark setting (spark.*)"
-        _expect(known, f"spark.{name}", what)
+        expect(known, f"spark.{name}", what)
     return settings
 
 

@@ -15,9 +15,11 @@ from rich.console import Console
 
 from streamjoin.cli.display import Display, summary
 from streamjoin.cli.left_out import LeftOut
+from streamjoin.cli.pipeline_file import PipelineFile
 from streamjoin.cli.sections import JoinSection
 from streamjoin.cli.session import start
-from streamjoin.cli.sql_file import Settings, SqlFile, plan_of, read
+from streamjoin.cli.sql_file import Settings, plan_of, read
+from streamjoin.cli.table_file import TableFile
 from streamjoin.durations import parse_duration
 from streamjoin.errors import EngineError, StreamJoinError
 
@@ -45,9 +47,9 @@ def run_command(file: Path) -> None:
 
 
 def _headline(settings: Settings) -> str:
-    if isinstance(settings, SqlFile):
-        return settings.headline()
-    return headline(settings.names, settings.join)
+    if isinstance(settings, PipelineFile):
+        return headline(settings.names, settings.join)
+    return settings.headline()
 
 
 def headline(names: tuple[str, str], join: JoinSection) -> str:
@@ -77,8 +79,11 @@ def _run(spark: "SparkSession", settings: Settings, pipeline: "Pipeline", consol
 
     duration = settings.run.duration
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
-    left_out = LeftOut(pipeline.budget, pipeline.shed, is_many=pipeline.is_many)
-    with _signals() as stopped, Display(console, left_out) as display:
+    has_table = isinstance(settings, TableFile)  # such a join leaves nothing out
+    budget = None if has_table else pipeline.budget
+    left_out = LeftOut(budget, pipeline.shed, is_many=pipeline.is_many)
+    display = Display(console, left_out, has_table=has_table)
+    with _signals() as stopped, display:
         try:
             query = pipeline.start(spark)
             follow(query, display.add, lambda: bool(stopped), seconds)

@@ -10,7 +10,6 @@ from streamjoin.cli.pipeline_file import (
     PipelineFile,
     S,
     Source,
-    load,
     section,
     spark_settings,
 )
@@ -22,6 +21,7 @@ from streamjoin.cli.sections import (
     SinkSection,
     StreamSource,
 )
+from streamjoin.cli.table_file import TableFile, load_toml
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
@@ -88,19 +88,19 @@ class SqlFile:
         )
 
 
-Settings = PipelineFile | SqlFile
+Settings = PipelineFile | TableFile | SqlFile
 
 
 def read(file: Path) -> Settings:
-    """Read and check a file of either kind."""
-    return load_sql(file) if file.suffix == ".sql" else load(file)
+    """Read and check a file of any kind."""
+    return load_sql(file) if file.suffix == ".sql" else load_toml(file)
 
 
 def plan_of(settings: Settings, now: float, scratch: Path) -> "Pipeline":
-    """Make the pipeline of a file of either kind."""
-    if isinstance(settings, SqlFile):
-        return settings.plan(now, scratch)
-    return plan(settings, now, scratch)
+    """Make the pipeline of a file of any kind."""
+    if isinstance(settings, PipelineFile):
+        return plan(settings, now, scratch)
+    return settings.plan(now, scratch)
 
 
 def load_sql(file: Path) -> SqlFile:

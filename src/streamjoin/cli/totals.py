@@ -1,5 +1,6 @@
 """What a run adds up to, batch by batch."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,9 @@ class Totals:
     state_bytes: int = 0
     peak_state_bytes: int = 0
     counters: JoinMetrics = field(default_factory=JoinMetrics)
+    of_table: Counter[str] = field(default_factory=Counter)
+    waiting_rows: int = 0
+    spilled_rows: int = 0
     batch_seconds: list[float] = field(default_factory=list)
     first_started: float | None = None
     last_started: float = 0.0
@@ -38,6 +42,9 @@ class Totals:
         self.null += batch.null
         self.idle_late += batch.idle_late
         self.counters += batch.counters
+        self.of_table.update(batch.of_table)
+        self.waiting_rows = batch.of_table.get("waiting_rows", 0)
+        self.spilled_rows = batch.of_table.get("spilled_rows", 0)
         if batch.state_rows is not None:
             self.state_rows = batch.state_rows
         if batch.state_bytes is not None:

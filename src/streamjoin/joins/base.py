@@ -174,6 +174,12 @@ class WindowStore(Protocol):
     def remove_blob(self, key: BlobKey) -> None:
         """Forget a small blob; there may be none."""
 
+    def put_hint(self, name: str, blob: bytes) -> None:
+        """Keep or replace something on this machine that may as well be lost."""
+
+    def get_hint(self, name: str) -> bytes | None:
+        """A hint if there is one; it may be of a batch that failed."""
+
 
 class MemoryStore:
     """A store in this process.
@@ -190,6 +196,7 @@ class MemoryStore:
         self._windows: dict[BlobKey, pa.Buffer] = {}
         self._blobs: dict[BlobKey, bytes] = {}
         self._indexes: dict[BlobKey, dict[int, HashIndex]] = {}
+        self._hints: dict[str, bytes] = {}
 
     def put(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         """Keep a new basic window."""
@@ -226,6 +233,14 @@ class MemoryStore:
     def remove_blob(self, key: BlobKey) -> None:
         """Forget a small blob; there may be none."""
         self._blobs.pop(key, None)
+
+    def put_hint(self, name: str, blob: bytes) -> None:
+        """Keep or replace a hint."""
+        self._hints[name] = blob
+
+    def get_hint(self, name: str) -> bytes | None:
+        """A hint if there is one."""
+        return self._hints.get(name)
 
     def __len__(self) -> int:
         return len(self._windows) + len(self._blobs)

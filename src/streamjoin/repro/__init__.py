@@ -12,6 +12,7 @@ PAPERS = {
     "gedik": "streamjoin.repro.gedik",
     "jaqpot": "streamjoin.repro.jaqpot",
     "valsomatzis": "streamjoin.repro.valsomatzis",
+    "naeem": "streamjoin.repro.naeem",
 }
 
 __all__ = ["PAPERS"]

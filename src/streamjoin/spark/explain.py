@@ -3,7 +3,8 @@
 Reading order: this module (what is asked and what comes back), `explain_conditions` (what a pair
 must fulfil), `explain_words` (time and shards), `explain_state` (about how much is remembered),
 `explain_budget` and `explain_selective` (what gives way to a budget), `explain_methods` (how
-matches are looked for), `explain_warnings` (what may go wrong); `explain_plan` (many streams).
+matches are looked for), `explain_warnings` (what may go wrong); `explain_plan` (many streams);
+`explain_table` (a table).
 """
 
 import json
@@ -29,9 +30,10 @@ from streamjoin.spark.explain_rates import (
     rates_of,
 )
 from streamjoin.spark.explain_state import SideEstimate, estimate, totals
+from streamjoin.spark.explain_table import TableExplanation, explain_table
 from streamjoin.spark.explain_warnings import Advice, advice
 from streamjoin.spark.explain_words import Shards
-from streamjoin.spark.plans import JoinPlan, plans_of, queries_of
+from streamjoin.spark.plans import JoinPlan, TablePlan, plans_of, queries_of
 from streamjoin.spark.sql_explain import QueryExplanation, explain_query
 
 _WIDTH: Final = 100
@@ -123,23 +125,24 @@ class JoinExplanation:
             yield from _wrapped("  ! ", " " * 4, warning.text)
 
 
-_Part: TypeAlias = QueryExplanation | PlanExplanation | JoinExplanation
+_Part: TypeAlias = QueryExplanation | PlanExplanation | TableExplanation | JoinExplanation
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """What the joins of a DataFrame will do; its text is meant to be read, `to_dict` for programs.
 
-    `joins` are those of two streams and `plans` those of many, the first of the data's way first;
-    `queries` are those of `streamjoin.sql`.
+    `joins` are those of two streams, `plans` those of many and `tables` those with a table, the
+    first of the data's way first; `queries` are those of `streamjoin.sql`.
     """
 
     joins: tuple[JoinExplanation, ...]
     queries: tuple[QueryExplanation, ...] = ()
     plans: tuple[PlanExplanation, ...] = ()
+    tables: tuple[TableExplanation, ...] = ()
 
     def __str__(self) -> str:
-        parts: list[_Part] = [*self.queries, *self.plans, *self.joins]
+        parts: list[_Part] = [*self.queries, *self.plans, *self.tables, *self.joins]
         return "\n\n".join("\n".join(_lines_of(part)) for part in parts)
 
     def __repr__(self) -> str:
@@ -185,7 +188,8 @@ def explain_frame(
             by_name = said if isinstance(said, Mapping) else None
             many.append(explain_plan(join, by_name, selectivities))
     queries = tuple(explain_query(query) for query in reversed(queries_of(frame)))
-    return Explanation(tuple(two), queries, tuple(many))
+    tables = (plan for plan in reversed(plans) if isinstance(plan, TablePlan))
+    return Explanation(tuple(two), queries, tuple(many), tuple(map(explain_table, tables)))
 
 
 def _lines_of(one: _Part) -> Iterator[str]:
@@ -195,7 +199,7 @@ def _lines_of(one: _Part) -> Iterator[str]:
     yield from _wrapped("", " " * 2, one.title)
     for title, texts in one.sections():
         yield from _section(title, texts)
-    for warning in one.warnings if isinstance(one, PlanExplanation) else ():
+    for warning in () if isinstance(one, QueryExplanation) else one.warnings:
         yield from _wrapped("  ! ", " " * 4, warning.text)
 
 

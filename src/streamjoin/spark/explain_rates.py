@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from streamjoin.errors import ConfigError
 from streamjoin.spark.explain_plan_model import Selectivities, StreamRates, check_rates
-from streamjoin.spark.plans import JoinPlan, MultiPlan
+from streamjoin.spark.plans import AnyPlan, JoinPlan, MultiPlan, TablePlan
 
 OfJoin = tuple[float, float] | StreamRates
 """Rows per second (left, right) of two streams; by the name of the stream of many."""
@@ -14,10 +14,12 @@ Join = JoinPlan | list[MultiPlan]
 """A join of two streams, or the operators of one of many in order."""
 
 
-def joins_of(plans: Sequence[JoinPlan | MultiPlan]) -> list[Join]:
-    """The joins, outermost first as the plans are; operators of one plan together."""
+def joins_of(plans: Sequence[AnyPlan]) -> list[Join]:
+    """The joins of streams, outermost first as the plans are; operators of one plan together."""
     found: list[Join] = []
     for plan in plans:
+        if isinstance(plan, TablePlan):
+            continue
         if isinstance(plan, JoinPlan):
             found.append(plan)
             continue
@@ -40,6 +42,9 @@ def rates_of(rates: Rates, joins: Sequence[Join]) -> dict[str, OfJoin]:
     if rates is None:
         return {}
     known = {name_of(join): join for join in joins}
+    if not known:
+        msg = f"rates: got {rates!r} for a join with a table; allowed: with joins of streams"
+        raise ConfigError(msg)
     named = isinstance(rates, Mapping) and not any(
         isinstance(r, int | float) for r in rates.values()
     )

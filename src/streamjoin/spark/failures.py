@@ -13,6 +13,9 @@ PREFIXES = (
 )
 
 
+FULL = "No space left on device"
+
+
 def root_cause(error: BaseException) -> str:
     r"""Sentence at the root of an error: without class names, states and stack traces.
 
@@ -33,6 +36,11 @@ def root_cause(error: BaseException) -> str:
     )
     for prefix in PREFIXES:
         line = re.sub(prefix, "", line).strip()
+    if FULL in text:
+        line = (
+            f"a disk is full ({line}); make room where the checkpoint, the results and Spark's "
+            "local folder are, and start again: nothing is lost"
+        )
     return line or type(error).__name__
 
 

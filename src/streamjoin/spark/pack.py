@@ -118,7 +118,7 @@ class Packer:
         began = time.time_ns() // 1000
         known = None if self.hot is None else self.hot.read(run)
         share = 1.0 if self.gate is None else self.gate.read(run)[self.side]
-        for chunk, rows in enumerate(_gather(batches)):
+        for chunk, rows in enumerate(gathered(batches)):
             yield self._pack(rows, part, chunk, known, began, share)
 
     def _pack(
@@ -142,8 +142,8 @@ class Packer:
         latest, newest = reached or (arranged.latest, None)
         n = len(self.labels)
         split, spread = self._split(Batch(arranged.rows, stream), known)
-        blobs = _serialize(arranged.rows, split)
-        cells = _serialize(arranged.rows, spread) if spread else pa.nulls(2 * n, pa.binary())
+        blobs = serialized(arranged.rows, split)
+        cells = serialized(arranged.rows, spread) if spread else pa.nulls(2 * n, pa.binary())
         fragments = [self.routing.fragment(shard, self.side) for shard in range(n)]
         columns = [
             pa.array(self.labels, pa.int64()),
@@ -220,7 +220,7 @@ class Packer:
         return pa.array(blobs, pa.binary())
 
 
-def _gather(batches: Batches) -> Iterator[pa.RecordBatch]:
+def gathered(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Join Spark's small Arrow batches into large ones."""
     held: list[pa.RecordBatch] = []
     size = 0
@@ -235,7 +235,7 @@ def _gather(batches: Batches) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _serialize(rows: pa.RecordBatch, split: Split) -> pa.Array:
+def serialized(rows: pa.RecordBatch, split: Split) -> pa.Array:
     """Arrow IPC bytes of each part, as one binary column written once."""
     taken = rows.take(pa.array(split.positions))
     sink = pa.BufferOutputStream()

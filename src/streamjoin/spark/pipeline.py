@@ -9,6 +9,8 @@ from streamjoin.budget import Budget
 from streamjoin.joins.sql.query import Query
 from streamjoin.spark.frames import join
 from streamjoin.spark.sql import run_query
+from streamjoin.spark.table_frames import table_join
+from streamjoin.tables.base import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -152,6 +154,27 @@ class JoinPipeline(Pipeline):
     def joined(self, spark: "SparkSession") -> "DataFrame":
         """The join's result."""
         return join(self.left.open(spark), self.right.open(spark), **self.join)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePipeline(Pipeline):
+    """A stream and a table.
+
+    Parameters
+    ----------
+    stream, table
+        The two.
+    join
+        Keyword arguments of `streamjoin.table_join`.
+    """
+
+    stream: Source
+    table: Table
+    join: Mapping[str, Any]
+
+    def joined(self, spark: "SparkSession") -> "DataFrame":
+        """The join's result."""
+        return table_join(self.stream.open(spark), self.table, **self.join)
 
 
 @dataclass(frozen=True, kw_only=True)

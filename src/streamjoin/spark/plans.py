@@ -18,6 +18,8 @@ from streamjoin.spark.routing import Routing
 
 if TYPE_CHECKING:
     from streamjoin.joins.sql.query_plan import QueryPlan
+    from streamjoin.joins.table.settings import TableJoin
+    from streamjoin.spark.table_access import TableAccess
 
 COUNTERS: Final = "_counters_"
 _MARK: Final = re.compile(COUNTERS + r"([0-9a-f]{32})")
@@ -89,12 +91,42 @@ class MultiPlan:
     shared: str | None = None
 
 
+@dataclass(frozen=True)
+class TablePlan:
+    """A join with a table as it will run.
+
+    Parameters
+    ----------
+    name
+        Name of its counters.
+    join
+        Settings of each shard.
+    access
+        The table, and how it is read.
+    n_shards, n_partitions
+        As of a `JoinPlan`.
+    asked
+        The algorithm that was asked for.
+    is_timed
+        Whether rows may be left for later.
+    """
+
+    name: str
+    join: "TableJoin"
+    access: "TableAccess"
+    n_shards: int
+    n_partitions: int
+    asked: str
+    is_timed: bool
+
+
+AnyPlan = JoinPlan | MultiPlan | TablePlan
 _MOST: Final = 1024
-_PLANS: dict[str, JoinPlan | MultiPlan] = {}
+_PLANS: dict[str, AnyPlan] = {}
 _QUERIES: "dict[str, QueryPlan]" = {}
 
 
-def remember(join_id: str, plan: JoinPlan | MultiPlan) -> None:
+def remember(join_id: str, plan: AnyPlan) -> None:
     """Keep a plan under its id; the oldest of very many are forgotten."""
     _keep(_PLANS, join_id, plan)
 
@@ -115,16 +147,19 @@ def _keep(kept: dict[str, Any], join_id: str, plan: object) -> None:
         kept.pop(next(iter(kept)))
 
 
-def plans_of(frame: DataFrame) -> list[JoinPlan | MultiPlan]:
+def plans_of(frame: DataFrame) -> list[AnyPlan]:
     """The joins that a DataFrame comes from, outermost first."""
     return [_PLANS[join_id] for join_id in _ids(frame) if join_id in _PLANS]
 
 
 def _ids(frame: DataFrame) -> dict[str, None]:
     """Ids of the joins that a DataFrame comes from, outermost first."""
+    return dict.fromkeys(_MARK.findall(plan_text(frame)))
+
+
+def plan_text(frame: DataFrame) -> str:
+    """Spark's own text of a plan."""
     if is_connect(frame.sparkSession):
         connected: Any = frame
-        text = connected._explain_string(extended=True)
-    else:
-        text = frame._jdf.queryExecution().analyzed().toString()
-    return dict.fromkeys(_MARK.findall(text))
+        return str(connected._explain_string(extended=True))
+    return str(frame._jdf.queryExecution().analyzed().toString())

@@ -234,7 +234,9 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def gather(parts: Iterator[list[pa.Array]]) -> Iterator[list[pa.Array]]:
+def gather(
+    parts: Iterator[list[pa.Array]], most_bytes: int = MAX_BYTES
+) -> Iterator[list[pa.Array]]:
     """Join small results into large ones: a frame costs Spark milliseconds whatever its size."""
     held: list[list[pa.Array]] = []
     rows, size = 0, 0
@@ -242,7 +244,7 @@ def gather(parts: Iterator[list[pa.Array]]) -> Iterator[list[pa.Array]]:
         held.append(columns)
         rows += len(columns[0])
         size += sum(column.nbytes for column in columns)
-        if rows >= MAX_PAIRS or size >= MAX_BYTES:
+        if rows >= MAX_PAIRS or size >= most_bytes:
             yield [pa.concat_arrays(arrays) for arrays in zip(*held, strict=True)]
             held, rows, size = [], 0, 0
     if rows:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ STATE_KEY = StructType(
 STATE_VALUE = StructType([StructField("blob", BinaryType())])
 _DIRECTORY = (-1, 0, 0)
 _INDEX = ".index"
+_HINT = "hint."
 
 
 class MapState(Protocol):
@@ -47,6 +48,40 @@ class MapState(Protocol):
 
     def removeKey(self, key: BlobKey) -> None:
         """Forget a key."""
+
+
+class Talking:
+    """A MapState that says what is wrong when Spark ends the conversation."""
+
+    def __init__(self, state: MapState) -> None:
+        self._state = state
+
+    def getValue(self, key: BlobKey) -> Any:
+        """Value of a key, or None."""
+        with _telling():
+            return self._state.getValue(key)
+
+    def updateValue(self, key: BlobKey, value: tuple[bytes]) -> None:
+        """Set the value of a key."""
+        with _telling():
+            self._state.updateValue(key, value)
+
+    def removeKey(self, key: BlobKey) -> None:
+        """Forget a key."""
+        with _telling():
+            self._state.removeKey(key)
+
+
+@contextlib.contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        msg = (
+            "Spark has closed its state store in the middle of a batch, most often because the disk"
+            " of the checkpoint is full; make room there and start again: nothing is lost"
+        )
+        raise StateError(msg) from error
 
 
 class SparkStore:
@@ -63,7 +98,7 @@ class SparkStore:
     """
 
     def __init__(self, state: MapState, folder: Path | None, first: int = 0) -> None:
-        self._state = state
+        self._state = Talking(state)
         self._folder = folder
         self._first = first
 
@@ -139,6 +174,20 @@ class SparkStore:
         """Forget a small blob; there may be none."""
         self._state.removeKey(key)
 
+    def put_hint(self, name: str, blob: bytes) -> None:
+        """Keep or replace something on this machine; it is not part of the state."""
+        if self._folder is not None:
+            _write(self._folder / f"{_HINT}{name}", blob)
+
+    def get_hint(self, name: str) -> bytes | None:
+        """A hint if there is one."""
+        if self._folder is None:
+            return None
+        try:
+            return (self._folder / f"{_HINT}{name}").read_bytes()
+        except OSError:
+            return None
+
     def read_directory(self) -> bytes | None:
         """The directory as it was committed, or None before the first batch."""
         found = self._state.getValue(_DIRECTORY)
@@ -158,7 +207,8 @@ class SparkStore:
             return
         with contextlib.suppress(OSError):
             for path in self._folder.iterdir():
-                if path.name.partition(_INDEX)[0] not in known:
+                is_copy = not path.name.startswith(_HINT)
+                if is_copy and path.name.partition(_INDEX)[0] not in known:
                     path.unlink(missing_ok=True)
 
     def _key(self, side: int, window: BasicWindow) -> BlobKey:

@@ -3,8 +3,8 @@
 import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ class BatchProgress:
         What the join holds after the batch; None if the batch did not say.
     counters
         All that the join counted; zeros if the batch did not say.
+    of_table
+        What a join with a table counted, by name; empty for other joins.
     """
 
     batch: int
@@ -60,6 +62,7 @@ class BatchProgress:
     state_rows: int | None = None
     state_bytes: int | None = None
     counters: JoinMetrics = JoinMetrics()  # noqa: RUF009  # frozen
+    of_table: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_progress(document: dict[str, Any]) -> BatchProgress:
@@ -83,20 +86,42 @@ def read_progress(document: dict[str, Any]) -> BatchProgress:
     # Of a plan in several operators the last has the name without a number.
     counters = found.get(METRICS) or next(reversed(found.values()), {})
     rows_out = counters.get("rows_out") or max(document["sink"].get("numOutputRows", 0), 0)
+    of_table = _of_table(counters)
     return BatchProgress(
         batch=document["batchId"],
         started=datetime.fromisoformat(document["timestamp"].replace("Z", "+00:00")).timestamp(),
         seconds=document["durationMs"].get("triggerExecution", 0) / 1000,
         rows_in=sum(source["numInputRows"] for source in document["sources"]),
-        rows_out=rows_out,
-        alone=_total(counters, "alone"),
+        rows_out=of_table["pairs"] + of_table["alone"] if of_table else rows_out,
+        alone=of_table.get("alone", 0) + _total(counters, "alone"),
         late=sum(_rows(one, "late") for one in found.values()),
-        null=sum(_rows(one, "null") for one in found.values()),
+        null=of_table.get("null", 0) + sum(_rows(one, "null") for one in found.values()),
         idle_late=sum(_rows(one, "idle_late") for one in found.values()),
-        state_rows=_sum([one.get("state_rows") for one in found.values()]),
+        state_rows=_sum([_remembered(one) for one in found.values()]),
         state_bytes=_sum([one.get("state_bytes") for one in found.values()]),
         counters=_metrics(counters),
+        of_table=of_table,
     )
+
+
+def _remembered(counters: dict[str, int | None]) -> int | None:
+    """Rows that a join holds; one with a table has three kinds of them."""
+    kinds = ("waiting_rows", "spilled_rows", "cached_rows")
+    of_table = _of_table(counters)
+    return sum(of_table[name] for name in kinds) if of_table else counters.get("state_rows")
+
+
+def _of_table(counters: dict[str, int | None]) -> dict[str, int]:
+    """What a join with a table counted; nothing if it is no such join.
+
+    Examples
+    --------
+    >>> _of_table({"hits": 3, "waiting_rows": None}), _of_table({"rows_left": 3})
+    ({'hits': 3, 'waiting_rows': 0}, {})
+    """
+    if "hits" not in counters:
+        return {}
+    return {name: value or 0 for name, value in counters.items()}
 
 
 def read_counters(document: dict[str, Any]) -> dict[str, JoinMetrics]:

@@ -1,0 +1,157 @@
+"""The user's arguments, checked against the stream's schema and the table's."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, get_args
+
+import pyarrow as pa
+
+from streamjoin.budget import Budget
+from streamjoin.core.keys import can_be_key, comparable
+from streamjoin.durations import Duration
+from streamjoin.errors import ConfigError, DataError
+from streamjoin.joins.arguments import not_negative
+from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.columns import kind_name, nullable
+from streamjoin.joins.multi.streams import column_of
+from streamjoin.joins.table.settings import STREAM, TABLE, Algorithm, How, Shed, TableJoin
+from streamjoin.tables.base import Table
+from streamjoin.windows import Rows
+
+ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
+NAMES: Final = ("auto", *(f"{c}{name}" for name in ALGORITHMS[1:] for c in ("", "c")))
+MEMORY: Final = "256 MB"
+ON: Final = 'a column such as "id", several, or stream columns with those of the table'
+OnTable = str | Sequence[str] | Mapping[str, str]
+
+
+def resolve_table_join(
+    stream: pa.Schema,
+    table: Table,
+    *,
+    on: OnTable,
+    how: str = "inner",
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    algorithm: str = "auto",
+    budget: Budget | None = None,
+    shed: str = "considering",
+    front_share: float | None = None,
+    max_wait: Duration | None = None,
+) -> TableJoin:
+    """Settings of a join with a table, or an error that names the argument."""
+    stream = nullable(stream)
+    keys = _keys(on, stream, table)
+    wanted = _columns(columns, table)
+    needed = [name for name in table.schema.names if name in {*table.key, *wanted}]
+    schema = nullable(pa.schema([table.schema.field(name) for name in needed]))
+    if how not in get_args(How):
+        msg = f"how: got {how!r}; allowed: {', '.join(get_args(How))}"
+        raise ConfigError(msg)
+    if algorithm not in NAMES:
+        msg = f"algorithm: got {algorithm!r}; allowed: {', '.join(NAMES)}"
+        raise ConfigError(msg)
+    if shed not in get_args(Shed):
+        msg = f"shed: got {shed!r}; allowed: {', '.join(get_args(Shed))}"
+        raise ConfigError(msg)
+    if front_share is not None and not _is_share(front_share):
+        msg = f"front_share: got {front_share!r}; allowed: a part of the memory, 0 to 1, or None"
+        raise ConfigError(msg)
+    budget = _checked(budget)
+    limit = budget.memory_limit
+    assert limit is not None
+    return TableJoin(
+        stream=stream,
+        table=schema,
+        keys=(tuple(keys), tuple(schema.get_field_index(name) for name in table.key)),
+        output=_output(stream, schema, wanted),
+        how="left" if how == "left" else "inner",
+        algorithm=next(name for name in ALGORITHMS if algorithm.endswith(name)),
+        memory=int(limit),
+        is_cached=algorithm == "auto" or algorithm not in ALGORITHMS,
+        front_share=None if front_share is None else float(front_share),
+        wait_us=None if max_wait is None else not_negative(max_wait, "max_wait"),
+        unique=table.is_unique,
+        shed="upfront" if shed == "upfront" else "considering",
+        work_share=budget.cpu_share,
+        work_us=budget.cpu_us_per_batch,
+    )
+
+
+def _is_share(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < 1  # type: ignore[operator]
+
+
+def _keys(on: OnTable, stream: pa.Schema, table: Table) -> list[int]:
+    """Positions of the stream's columns that must equal the table's key, in its order."""
+    if isinstance(on, Mapping):
+        by_table = {theirs: mine for mine, theirs in on.items()}
+        if set(by_table) != set(table.key):
+            msg = f"on: got {dict(on)!r}; allowed: a column for each of {', '.join(table.key)}"
+            raise ConfigError(msg)
+        names = [by_table[name] for name in table.key]
+    else:
+        names = [on] if isinstance(on, str) else list(on) if isinstance(on, list | tuple) else []
+        if len(names) != len(table.key) or not all(isinstance(name, str) for name in names):
+            msg = f"on: got {on!r} for the table's key {', '.join(table.key)}; allowed: {ON}"
+            raise ConfigError(msg)
+    found = []
+    for name, theirs in zip(names, table.key, strict=True):
+        column = column_of(stream, name, "stream", "on")
+        position = int(stream.get_field_index(column))
+        mine, other = stream.types[position], table.schema.field(theirs).type
+        if not can_be_key(mine) or not comparable(mine, other):
+            msg = (
+                f"on: the stream's {column} is {kind_name(mine)} and the table's {theirs} is "
+                f"{kind_name(other)}; allowed: equal types (cast one of them)"
+            )
+            raise DataError(msg)
+        found.append(position)
+    return found
+
+
+def _columns(columns: Sequence[str] | Mapping[str, str] | None, table: Table) -> dict[str, str]:
+    """The table's columns that come out, and what they are called."""
+    if columns is None:
+        return {name: name for name in table.schema.names if name not in table.key}
+    if isinstance(columns, str) or not isinstance(columns, Sequence | Mapping):
+        msg = f'columns: got {columns!r}; allowed: names, or {{"name": "customer_name"}}'
+        raise ConfigError(msg)
+    given = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
+    return {
+        column_of(table.schema, name, "table", "columns"): str(called)
+        for name, called in given.items()
+    }
+
+
+def _output(
+    stream: pa.Schema, table: pa.Schema, wanted: Mapping[str, str]
+) -> tuple[OutputColumn, ...]:
+    found = [OutputColumn(STREAM, i, field.name, field.type) for i, field in enumerate(stream)] + [
+        OutputColumn(TABLE, i, wanted[field.name], field.type)
+        for i, field in enumerate(table)
+        if field.name in wanted
+    ]
+    names = Counter(column.name.lower() for column in found)
+    twice = next((name for name, n in names.items() if n > 1), None)
+    if twice is not None:
+        msg = (
+            f"columns: stream and table both have {twice!r}; allowed: another name for the "
+            f'table\'s, such as columns={{"{twice}": "table_{twice}"}}'
+        )
+        raise DataError(msg)
+    return tuple(found)
+
+
+def _checked(budget: Budget | None) -> Budget:
+    """The budget, with a limit on memory; or an error."""
+    if budget is None:
+        return Budget(memory=MEMORY)
+    if not isinstance(budget, Budget):
+        msg = f'budget: got {budget!r}; allowed: a Budget such as Budget(memory="{MEMORY}")'
+        raise ConfigError(msg)
+    if budget.rate is not None or isinstance(budget.memory, Rows):
+        msg = f"budget: got {budget.describe()}; allowed with a table: bytes of memory, and cpu"
+        raise ConfigError(msg)
+    return replace(budget, memory=budget.memory or MEMORY)

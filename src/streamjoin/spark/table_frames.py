@@ -1,0 +1,232 @@
+"""`sj.table_join`: a stream with a table that memory does not hold."""
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DataType
+
+from streamjoin.budget import Budget, refuse_too_much
+from streamjoin.durations import Duration
+from streamjoin.errors import ConfigError
+from streamjoin.joins.arguments import not_negative
+from streamjoin.joins.table.arguments import OnTable, resolve_table_join
+from streamjoin.joins.table.choosing import suited
+from streamjoin.joins.table.settings import STREAM, TableJoin
+from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
+from streamjoin.spark.labels import shard_labels
+from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
+from streamjoin.spark.requirements import is_connect, n_cores, prepare
+from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.table_access import TableAccess
+from streamjoin.spark.table_pack import PACKED_ROWS_DDL, TablePacker
+from streamjoin.spark.table_processor import METRICS, TableProcessor, TableShard
+from streamjoin.tables.base import Table
+
+
+def table_join(
+    stream: DataFrame,
+    table: Table,
+    *,
+    on: OnTable,
+    how: str = "inner",
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    budget: Budget | None = None,
+    algorithm: str = "auto",
+    shed: str = "considering",
+    front_share: float | None = None,
+    max_wait: Duration | None = None,
+    refresh: Duration | None = "1 minute",
+    on_failure: str = "fail",
+    max_staleness: Duration = "10 minutes",
+    index_folder: str | Path | None = None,
+    shards: int | None = None,
+    name: str = "streamjoin",
+) -> DataFrame:
+    """Add to each row of a stream the rows of a table with the same key, within a memory budget.
+
+    The table may be far larger than memory and may change while the query runs. Table rows that the
+    stream asks for often are cached one by one; the others are looked up, or wait for the part of
+    the table that has their key, whichever costs less.
+
+    Parameters
+    ----------
+    stream
+        A stream, or a table that is joined at once.
+    table
+        `parquet_table` or `sql_table`.
+    on
+        The column that equals the table's key; several for a key of several columns, or a dict from
+        the stream's columns to the table's.
+    how
+        ``"inner"``, or ``"left"``: rows without a table row come out too.
+    columns
+        The table's columns that come out, or a dict from them to what they are called; by default
+        all but the key.
+    budget
+        Memory, over all shards (256 MB if not said), and CPU: the share of each core's time, or the
+        time for each batch, that the join may take, waiting for the table included. Rows for
+        which there is no time are *spilled*: kept with the query's state and answered when the
+        load falls.
+    algorithm
+        ``"auto"``; or ``"inlj"`` (look up at once), ``"hybridjoin"`` (wait for the partition),
+        ``"meshjoin"`` (the table passes by in a circle; needs no index), with a ``c`` before the
+        name also a cache.
+    shed
+        Which rows are spilled: those that still wait after the table was read for as many as
+        possible (``"considering"``), or any, before something is done for them (``"upfront"``).
+    front_share
+        Part of the memory for the cache; None to begin with 15 %, or 75 % if nothing waits, and
+        to choose by the cost model then.
+    max_wait
+        A row waits for its table row at most so long, and no longer when the stream pauses. None
+        for 10 seconds with `hybridjoin` and `meshjoin`, and for not at all otherwise: then each
+        row is answered in the batch that brings it.
+    refresh
+        How often the table is looked at for changes; None for never.
+    on_failure, max_staleness
+        What happens when the table cannot be reached: the query fails, or goes on (``"stale"``)
+        with what is known, for so long at most.
+    index_folder
+        Where an index of the table's keys is kept, on every machine that runs tasks, if it is in
+        Parquet files; by default in the user's folder for caches.
+    shards
+        Number of tasks that share the work; by default as many as there are cores.
+    name
+        Of the counters, in the query's progress.
+
+    Returns
+    -------
+    DataFrame
+        The stream's columns and the table's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> import streamjoin as sj
+    >>> spark, folder = getfixture("spark"), tempfile.mkdtemp()
+    >>> people = pa.table({"id": range(1000), "name": [f"person {i}" for i in range(1000)]})
+    >>> pq.write_table(people, f"{folder}/1.parquet")
+    >>> customers = sj.parquet_table(folder, key="id", unique=True)
+    >>> orders = spark.readStream.format("rate").load().selectExpr("value % 100 AS customer")
+    >>> out = sj.table_join(orders, customers, on="customer", index_folder=tempfile.mkdtemp())
+    >>> out.columns
+    ['customer', 'name']
+
+    References
+    ----------
+    Naeem, Dobbie, Lutteroth, Weber 2017: sections 3 (front stage), 4 (load shedding).
+    """
+    if not isinstance(stream, DataFrame) and not _is_connected(stream):
+        msg = f"stream: got {type(stream).__name__}; allowed: a DataFrame"
+        raise ConfigError(msg)
+    if not isinstance(table, Table):
+        msg = (
+            f"table: got {type(table).__name__}; allowed: parquet_table(...) or sql_table(...) "
+            "(Spark joins its own DataFrames)"
+        )
+        raise ConfigError(msg)
+    join = resolve_table_join(
+        arrow_schema(stream, "stream"), table, on=on, how=how, columns=columns,
+        algorithm=algorithm, budget=budget, shed=shed, front_share=front_share, max_wait=max_wait,
+    )  # fmt: skip
+    if budget is not None:
+        refuse_too_much(budget)
+    if on_failure not in ("fail", "stale"):
+        msg = f"on_failure: got {on_failure!r}; allowed: fail, stale"
+        raise ConfigError(msg)
+    check_name(name, stream)
+    spark = stream.sparkSession
+    access = TableAccess(
+        table,
+        str(_folder(index_folder)),
+        memory=join.memory,
+        refresh_us=None if refresh is None else not_negative(refresh, "refresh"),
+        on_failure="stale" if on_failure == "stale" else "fail",
+        stale_us=not_negative(max_staleness, "max_staleness"),
+    )
+    n_partitions = prepare(spark, streaming=stream.isStreaming)
+    labels = tuple(shard_labels(n_shards_of(shards, spark, n_partitions)))
+    asked, join = join, suited(join, access.current().table)
+    # By what was asked for too: another table must not make a query's checkpoint useless.
+    is_timed = asked.may_wait or join.may_wait or on_failure == "stale"
+    if is_timed:
+        _refuse_two_waits(stream)
+    join = _over_shards(join, len(labels), n_cores(spark))
+    join_id = uuid.uuid4().hex
+    remember(join_id, TablePlan(name, join, access, len(labels), n_partitions, algorithm, is_timed))
+    form = OutputForm(join.output, _types(join, stream), COUNTERS + join_id, METRICS)
+    agreed = {**join.describe(), "shards": f"{len(labels)} by key"}
+    shard = TableShard(join, access, form, agreed, join_id, is_timed)
+    packed = stream.mapInArrow(TablePacker(join, labels, access), PACKED_ROWS_DDL)
+    return form.finish(_emitted(packed, shard), name)
+
+
+def _emitted(packed: DataFrame, shard: TableShard) -> DataFrame:
+    if not packed.isStreaming:
+        return packed.groupBy("shard").applyInArrow(shard.bounded, shard.form.schema)
+    if shard.is_timed and not has_watermark(packed):
+        # Nothing is late by this watermark: its column is dropped before the operator sees it.
+        ticks = packed.withColumn("tick", F.timestamp_micros("clock"))
+        packed = ticks.withWatermark("tick", "0 seconds").drop("tick")
+    return packed.groupBy("shard").transformWithStateInPandas(
+        TableProcessor(shard),
+        shard.form.schema,
+        "Append",
+        "EventTime" if shard.is_timed else "None",
+    )
+
+
+def _refuse_two_waits(stream: DataFrame) -> None:
+    """Refuse rows that wait after they may have waited: no batch would come to let them out."""
+    before = [plan for plan in plans_of(stream) if isinstance(plan, TablePlan) and plan.is_timed]
+    if before and stream.isStreaming:
+        msg = (
+            f"stream: got one whose rows may wait in the join {before[0].name!r} before this one; "
+            'allowed: max_wait="0 seconds", no cpu budget and on_failure="fail" in all joins with '
+            "tables but one"
+        )
+        raise ConfigError(msg)
+
+
+def has_watermark(frame: DataFrame) -> bool:
+    """Whether there is a watermark: Spark allows one only, so that one must do if it moves."""
+    return "EventTimeWatermark" in plan_text(frame)
+
+
+def _is_connected(stream: object) -> bool:
+    spark = getattr(stream, "sparkSession", None)
+    return isinstance(spark, SparkSession) or (spark is not None and is_connect(spark))
+
+
+def _folder(given: str | Path | None) -> Path:
+    """Where the index of the table's keys is kept: as it says, or where caches are."""
+    if given is not None:
+        return Path(given).absolute()
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "streamjoin" / "tables"
+
+
+def _over_shards(join: TableJoin, n_shards: int, cores: int) -> TableJoin:
+    """What one shard may use."""
+    share, us = join.work_share, join.work_us
+    return replace(
+        join,
+        memory=max(1, join.memory // n_shards),
+        work_share=None if share is None else share * cores / n_shards,
+        work_us=None if us is None else max(1, us // n_shards),
+    )
+
+
+def _types(join: TableJoin, stream: DataFrame) -> tuple[DataType, ...]:
+    fields = stream.schema.fields
+    return tuple(
+        fields[c.position].dataType if c.side == STREAM else from_arrow_type(c.type)
+        for c in join.output
+    )

@@ -1,0 +1,216 @@
+"""The stateful operator of a join with a table: called once per shard and micro-batch.
+
+Rows that may wait do so while the stream brings more. Spark runs one batch without data whenever
+the watermark has moved and nothing new is there; the clock of the map tasks is that watermark, so
+such a batch comes when the stream pauses. Then a timer of each shard that left something goes off,
+and all of it is answered: with the trigger `availableNow` the query so ends with nothing left.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import thread_time_ns
+from typing import Any, Final, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from streamjoin.errors import TableError
+from streamjoin.joins.base import MemoryStore, WindowStore
+from streamjoin.joins.table.arrivals import TableArrival, stored
+from streamjoin.joins.table.logic import Counts, TableJoinLogic
+from streamjoin.joins.table.settings import PART, TableJoin
+from streamjoin.joins.table.state import TableJoinState
+from streamjoin.spark.processor import gather, read_agreed, to_frame
+from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore, local_folder
+from streamjoin.spark.table_access import TableAccess
+from streamjoin.spark.table_pack import PackedRows, from_batches, from_frames
+from streamjoin.spark.worker import Run, running, settle
+
+METRICS: Final = (
+    "rows", "null", "hits", "looked_up", "loads", "pairs", "alone", "waiting_rows", "spilled_rows",
+    "shed", "reloaded", "cached_rows", "state_bytes", "work", "busiest", "cpu_us",
+)  # fmt: skip
+"""Rows that came, that had no key, that the front stage answered, that were looked up; partitions
+loaded; results with a table row and without; rows that wait, that are spilled, that were spilled
+now and that came again now; table rows that are cached; bytes of all that is kept."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """When and for what a shard is called.
+
+    Parameters
+    ----------
+    label
+        Its name.
+    now_us
+        The time of the batch: the same when the batch is run again.
+    end
+        Whether the stream pauses.
+    run
+        What the task works for.
+    """
+
+    label: int
+    now_us: int
+    end: bool
+    run: Run
+
+
+@dataclass(frozen=True)
+class TableShard:
+    """What a shard needs to know of a join.
+
+    Parameters
+    ----------
+    join, access
+        Settings, and how the table is read.
+    form
+        How results leave.
+    agreed
+        What a checkpoint must agree on.
+    join_id
+        Names the local copies of this join.
+    is_timed
+        Whether rows may be left for later, so that there are timers.
+    """
+
+    join: TableJoin
+    access: TableAccess
+    form: OutputForm
+    agreed: dict[str, str]
+    join_id: str
+    is_timed: bool
+
+    def on_batch(
+        self, windows: MapState, packed: list[PackedRows], call: Call, left: "Left"
+    ) -> Iterator[pa.Table]:
+        """Join one shard's part of a micro-batch: result rows, and at last the counters."""
+        store = SparkStore(windows, local_folder(f"{self.join_id}-{call.run.query}", call.label))
+        state = self._read(store.read_directory())
+        patient = self.access.on_failure == "stale"
+        yield from self._joined(store, state, packed, call, patient)
+        left.is_any = bool(state.waiting or state.spilled)
+        directory = {"agreed": self.agreed, **state.to_dict()}
+        store.write_directory(json.dumps(directory, separators=(",", ":")).encode())
+        store.drop_other_copies(store.copies([state.waiting, state.cached, state.spilled]))
+
+    def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""
+        call = Call(key[0].as_py(), 0, True, running())
+        packed = from_batches(batches)
+        for table in self._joined(MemoryStore(), TableJoinState(), packed, call, patient=False):
+            yield from table.to_batches()
+
+    def _joined(
+        self,
+        store: WindowStore,
+        state: TableJoinState,
+        packed: list[PackedRows],
+        call: Call,
+        patient: bool,
+    ) -> Iterator[pa.Table]:
+        started = thread_time_ns()
+        current = self.access.current(state.version)
+        changes = None
+        if state.version not in ("", current.table.version):
+            changes = current.since(state.version)
+        patient = patient and self.access.is_patient(current)
+        logic = TableJoinLogic(self.join, state, store, current.table, is_patient=patient)
+        arrival = self._arrival(packed, current.table.version)
+        try:
+            results = logic.on_batch(arrival, call.now_us, changes, call.end)
+            for columns in gather(results, self.join.piece_bytes):
+                yield self.form.table(columns)
+        except TableError:
+            self.access.forget()
+            raise
+        if logic.counts["loads"] or logic.counts["looked_up"]:
+            current.note_reached()
+        logic.counts["cpu_us"] = (thread_time_ns() - started) // 1000
+        logic.counts["work"] = logic.counts["busiest"] = logic.counts["rows"]
+        yield self.form.counters_table(self._counters(logic.counts))
+
+    def _arrival(self, packed: list[PackedRows], version: str) -> TableArrival:
+        schema = stored(self.join.stream, pa.field(PART, pa.int32()))
+        blobs = [pa.ipc.read_record_batch(pa.py_buffer(row.blob), schema) for row in packed]
+        plain = schema.names[: len(self.join.stream)]
+        loose_schema = pa.schema([schema.field(name) for name in plain])
+        loose = [
+            pa.ipc.read_record_batch(pa.py_buffer(row.loose), loose_schema)
+            for row in packed
+            if row.loose is not None
+        ]
+        nothing = pa.RecordBatch.from_pylist([], schema)
+        rows = pa.concat_batches([nothing, *blobs])
+        is_known = self.join.is_routed and all(row.version == version for row in packed)
+        return TableArrival(
+            rows.drop_columns([PART]),
+            pa.concat_batches([nothing.select(plain), *loose]),
+            np.asarray(rows.column(PART)) if is_known else None,
+        )
+
+    def _read(self, directory: bytes | None) -> TableJoinState:
+        if directory is None:
+            return TableJoinState()
+        return TableJoinState.from_dict(read_agreed(directory, self.agreed))
+
+    def _counters(self, counts: Counts) -> str:
+        return json.dumps([counts[name] for name in METRICS])
+
+
+@dataclass
+class Left:
+    """Whether a shard has left something for later."""
+
+    is_any: bool = field(default=False)
+
+
+class TableProcessor(StatefulProcessor):
+    """Runs a `TableShard` on the state of each shard, and when the stream pauses."""
+
+    def __init__(self, shard: TableShard) -> None:
+        self._shard = shard
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the one state variable; called by Spark."""
+        self._handle = handle
+        self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Join one shard's part of a micro-batch; called by Spark."""
+        packed = from_frames(cast(Iterator[pd.DataFrame], rows))
+        yield from self._joined(int(key[0]), packed, timerValues, end=False)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Answer all that was left, as the stream pauses; called by Spark."""
+        yield from self._joined(int(key[0]), [], timerValues, end=True)
+
+    def _joined(
+        self, label: int, packed: list[PackedRows], times: Any, end: bool
+    ) -> Iterator[pd.DataFrame]:
+        if not self._shard.is_timed:  # there are neither timers nor times
+            call = Call(label, max((row.clock for row in packed), default=0), end, running())
+        else:
+            now_us = 1000 * int(times.getCurrentProcessingTimeInMs())
+            call = Call(label, now_us, end, running())
+            for timer in list(self._handle.listTimers()):
+                self._handle.deleteTimer(timer)
+        left = Left()
+        for table in self._shard.on_batch(self._windows, packed, call, left):
+            yield to_frame(table)
+        if left.is_any and self._shard.is_timed:
+            self._handle.registerTimer(int(times.getCurrentWatermarkInMs()) + 1)
+        settle()
+
+    def close(self) -> None:
+        """Nothing to release; called by Spark."""

@@ -1,0 +1,216 @@
+"""Parquet files copied once to this machine's disk, row by row within reach.
+
+A row of a Parquet file costs the decoding of a whole row group. In a copy (Arrow's own file format,
+not compressed) it costs a few pages of the file, and a partition need not be decoded at all.
+"""
+
+import hashlib
+import mmap
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin._typing import Keys
+from streamjoin.errors import TableError
+from streamjoin.tables.base import key_columns, key_numbers
+from streamjoin.tables.index_view import Rows
+from streamjoin.tables.parquet_files import Folder, Reader, Stamp
+
+_PART_BYTES: Final = 1 << 20
+_PART_ROWS: Final = 64, 8192
+"""A part has as many rows as make a megabyte, within these bounds."""
+_PARTS: Final = 16  # of a batch of the file: few batches are quick to search, small parts to scan
+_MAX_BATCHES: Final = 1024  # that are kept at hand; their rows are in the file
+_LEAST_MEMORY: Final = 32 << 20
+_AROUND: Final = 1 << 16  # bytes that the system brings in with each value
+_END: Final = b"ARROW1"
+_SIZE: Final = b"rows of a part"
+
+
+class Copies:
+    """Reads copies of files, which are made when they are first needed.
+
+    Parameters
+    ----------
+    folder, schema, key
+        The table.
+    kept
+        Where the copies are.
+    memory
+        Bytes; a quarter of it may be pages of the copies before these are given back.
+    """
+
+    by_row = True
+
+    def __init__(
+        self, folder: Folder, schema: pa.Schema, key: Sequence[str], kept: Path, memory: int
+    ) -> None:
+        self._folder, self._schema, self._key, self._kept = folder, schema, key, kept
+        self._reader = Reader(folder, schema)
+        self._names: dict[tuple[str, Stamp], str] = {}
+        self._copies: dict[str, _Copy] = {}
+        self._may_touch = max(_LEAST_MEMORY, memory) // 4
+        self._touched = 0
+
+    def files(self) -> dict[str, Stamp]:
+        """The files there are."""
+        return self._folder.files()
+
+    def has(self, path: str, stamp: Stamp) -> bool:
+        """Whether there is a copy."""
+        name = self._name(path, stamp)
+        return name in self._copies or _is_whole(self._kept / f"{name}.arrow")
+
+    def rows_of(self, path: str, stamp: Stamp) -> tuple[int, ...]:
+        """How many rows each part of a file's copy has; it is made if there is none."""
+        if not self.has(path, stamp):
+            self._copy(path, stamp)
+        copy = self._open(path, stamp)
+        sizes = [copy.batch(i).num_rows for i in range(copy.n_batches)]
+        return tuple(min(copy.size, n - start) for n in sizes for start in range(0, n, copy.size))
+
+    def keys_of(self, path: str, stamp: Stamp, part: int) -> Iterator[tuple[Keys, Rows]]:
+        """Keys of a part that are not null."""
+        rows = self.read(path, stamp, part, self._key)
+        yield key_numbers(key_columns(rows, self._key))
+
+    def read(self, path: str, stamp: Stamp, part: int, columns: Sequence[str]) -> pa.Table:
+        """The rows of a part, without a copy in memory."""
+        copy = self._open(path, stamp)
+        batch, part = divmod(part, _PARTS)
+        self._touch(_PART_BYTES)
+        rows = copy.batch(batch).select(list(columns)).slice(part * copy.size, copy.size)
+        return pa.Table.from_batches([rows])
+
+    def take(
+        self, path: str, stamp: Stamp, rows: Rows, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Some rows of a file, by their numbers, which ascend."""
+        copy = self._open(path, stamp)
+        per_batch = _PARTS * copy.size
+        cuts = np.flatnonzero(np.diff(rows // per_batch, prepend=-1))
+        for mine in np.split(rows, cuts)[1:]:
+            batch = int(mine[0]) // per_batch
+            self._touch(min(_PARTS * _PART_BYTES, len(mine) * len(columns) * _AROUND))
+            few = pa.array(mine - batch * per_batch)
+            yield copy.batch(batch).select(list(columns)).take(few)
+
+    def keep(self, files: dict[str, Stamp]) -> None:
+        """Remove the copies of other files; those who hold them can still read them."""
+        names = {self._name(path, stamp) for path, stamp in files.items()}
+        for path in self._kept.glob("*"):
+            if path.stem not in names:
+                path.unlink(missing_ok=True)
+        self._copies = {name: copy for name, copy in self._copies.items() if name in names}
+        self._names = {file: name for file, name in self._names.items() if name in names}
+        for file in files.items():  # before another process removes them
+            self._open(*file)
+
+    def close(self) -> None:
+        """Let go of all files."""
+        self._copies.clear()
+
+    def _touch(self, n_bytes: int) -> None:
+        self._touched += n_bytes
+        if self._touched > self._may_touch:
+            self._touched = 0
+            for copy in self._copies.values():
+                copy.give_back()
+
+    def _name(self, path: str, stamp: Stamp) -> str:
+        if (path, stamp) not in self._names:
+            said = repr((path, stamp, str(self._schema))).encode()
+            self._names[path, stamp] = hashlib.blake2b(said, digest_size=8).hexdigest()
+        return self._names[path, stamp]
+
+    def _open(self, path: str, stamp: Stamp) -> "_Copy":
+        name = self._name(path, stamp)
+        if name not in self._copies:
+            if not self.has(path, stamp):
+                msg = f"the copy of {path} was removed, as the table has changed; refresh the table"
+                raise TableError(msg)
+            self._copies[name] = _Copy(self._kept / f"{name}.arrow")
+        return self._copies[name]
+
+    def _copy(self, path: str, stamp: Stamp) -> None:
+        self._kept.mkdir(parents=True, exist_ok=True)
+        draft = self._kept / f"{self._name(path, stamp)}.new"
+        parts = self._parts(path, stamp)
+        first = next(parts, self._schema.empty_table())
+        size = _rows_per_part(first)
+        schema = self._schema.with_metadata({_SIZE: str(size)})
+        try:
+            _write(draft, schema, _resized(chain([first], parts), _PARTS * size))
+            draft.replace(draft.with_suffix(".arrow"))
+        finally:
+            draft.unlink(missing_ok=True)  # of what failed, for instance as the disk is full
+            self._reader.keep({})
+
+    def _parts(self, path: str, stamp: Stamp) -> Iterator[pa.Table]:
+        for group in range(len(self._reader.rows_of(path, stamp))):
+            yield from self._reader.parts(path, stamp, group, self._schema.names)
+
+
+def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _resized(parts: Iterable[pa.Table], size: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of one size; the last may be smaller."""
+    waiting: list[pa.Table] = []
+    for part in parts:
+        rows = pa.concat_tables([*waiting, part])
+        whole = rows.num_rows - rows.num_rows % size
+        for start in range(0, whole, size):
+            yield from rows.slice(start, size).combine_chunks().to_batches()
+        waiting = [rows.slice(whole)]
+    rest = pa.concat_tables(waiting).combine_chunks()
+    yield from (batch for batch in rest.to_batches() if batch.num_rows)
+
+
+class _Copy:
+    """One file, mapped into memory.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._mapped.madvise(mmap.MADV_RANDOM)
+        self._reader = pa.ipc.open_file(pa.py_buffer(self._mapped))
+        self.n_batches = self._reader.num_record_batches
+        self.size = int(self._reader.schema.metadata[_SIZE])
+        self.batch = lru_cache(_MAX_BATCHES)(self._reader.get_batch)
+
+    def give_back(self) -> None:
+        """Memory of pages that were looked at."""
+        self._mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether there is a file with an end; it was given its name when it was complete."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-len(_END), os.SEEK_END)
+            return file.read() == _END
+    except OSError:
+        return False
+
+
+def _rows_per_part(rows: pa.Table) -> int:
+    each = max(1, rows.nbytes // max(1, rows.num_rows))
+    return int(np.clip(_PART_BYTES // each, *_PART_ROWS))

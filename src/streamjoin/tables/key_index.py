@@ -1,0 +1,222 @@
+"""Which partitions of a table have a key: an index on disk that grows with the table.
+
+It is a few sorted segments and a list of what they cover. New files make a new segment; when there
+are many, they are merged into one. Files that are gone stay listed, without rows, so that the
+numbers of other partitions do not change. What is damaged is made again.
+"""
+
+import fcntl
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+
+from streamjoin._typing import Keys
+from streamjoin.errors import TableError
+from streamjoin.tables.base import Changes
+from streamjoin.tables.index_contents import LIST, Contents, Covered
+from streamjoin.tables.index_view import IndexView, Rows
+from streamjoin.tables.key_sort import MAX_TWICE, KeySort, note, write_segment
+from streamjoin.tables.parquet_files import Stamp
+from streamjoin.tables.tries import Tries
+
+_MAX_SEGMENTS: Final = 8
+_MAX_ROWS: Final = 2**31 - 1
+_LOCK: Final = "lock"
+
+
+class Source(Protocol):
+    """How an index reads a table; a file's parts are the partitions."""
+
+    by_row: bool
+    """Whether the index says which row has a key, and not only which partition."""
+
+    def files(self) -> dict[str, Stamp]:
+        """The files there are."""
+
+    def has(self, path: str, stamp: Stamp) -> bool:
+        """Whether a file that was read before need not be read again."""
+
+    def rows_of(self, path: str, stamp: Stamp) -> tuple[int, ...]:
+        """How many rows each part of a file has."""
+
+    def keys_of(self, path: str, stamp: Stamp, part: int) -> Iterator[tuple[Keys, Rows]]:
+        """The keys of a part, and the rows in it that have them; a few at a time."""
+
+    def keep(self, files: dict[str, Stamp]) -> None:
+        """Hold these files and let go of all others."""
+
+
+class KeyIndex:
+    """The partitions that have a key.
+
+    Processes of one machine may share its folder: one makes the index, the others wait for it.
+
+    Parameters
+    ----------
+    folder
+        Where it is kept; nobody else's files are there.
+    memory
+        Bytes that sorting may use.
+    source
+        How the table is read.
+    is_unique
+        Whether to look for keys that are there more than once.
+    """
+
+    def __init__(self, folder: Path, memory: int, source: Source, is_unique: bool) -> None:
+        self._folder, self._memory = folder, memory
+        self._source, self._is_unique = source, is_unique
+        self.view = self._viewed(Contents(""))
+
+    def _viewed(self, contents: Contents, before: IndexView | None = None) -> IndexView:
+        return IndexView(self._folder, contents, self._source.by_row, before)
+
+    def refresh(self) -> Changes | None:
+        """Cover the files that there are now; what has changed, if anything."""
+        before = self.view.contents
+        with _locked(self._folder):
+            now = self._current()
+            self.view = self._viewed(now, self.view)
+            self._source.keep(_stamps(now))
+        if now.name != before.name:
+            return Changes(whole=True)
+        was, are = set(before.live.values()), set(now.live.values())
+        return Changes(False, _numbers(are - was), _numbers(was - are)) if was != are else None
+
+    def _current(self) -> Contents:
+        """What covers the files there are; if one goes while they are read, those there are then.
+
+        A writer that never rests is an error in the end, as is a file that stays damaged.
+        """
+        tries = Tries()
+        while True:
+            files = self._source.files()
+            stored = self._stored()
+            try:
+                return stored if _stamps(stored) == files else self._covered(stored, files)
+            except TableError:
+                if self._source.files() == files or not tries.again():
+                    raise
+
+    def _stored(self) -> Contents:
+        """What the folder has, if it can be used; it need not be read again if it is in use."""
+        stored = Contents.load(self._folder)
+        if stored is None:
+            return _new()
+        known = self.view.segments
+        fresh = replace(stored, segments=tuple(s for s in stored.segments if s[0] not in known))
+        is_ready = all(self._source.has(f.path, f.stamp) for f in stored.live.values())
+        return stored if is_ready and fresh.is_whole(self._folder) else _new()
+
+    def _covered(self, stored: Contents, files: dict[str, Stamp]) -> Contents:
+        """Extend what is stored to the files there are; if that fails, nothing has changed."""
+        try:
+            now = self._merged(self._extended(self._without(stored, files), files))
+            now.save(self._folder)
+        except BaseException as error:
+            self._clean(stored)
+            if not isinstance(error, OSError):
+                raise
+            msg = (
+                f"the index of the table's keys cannot be written to {self._folder} "
+                f"({error.strerror or error}); make room there, or name another folder"
+            )
+            raise TableError(msg) from error
+        self._clean(now)
+        return now
+
+    def _without(self, stored: Contents, files: dict[str, Stamp]) -> Contents:
+        """Mark what is gone; start anew if that is more than what is left."""
+        kept = tuple(
+            replace(file, is_gone=file.is_gone or files.get(file.path) != file.stamp)
+            for file in stored.files
+        )
+        gone = sum(sum(file.rows) for file in kept if file.is_gone)
+        is_old = 2 * gone > sum(sum(file.rows) for file in kept)
+        return _new() if is_old else replace(stored, files=kept)
+
+    def _extended(self, base: Contents, files: dict[str, Stamp]) -> Contents:
+        """Index the files that are missing, as one more segment."""
+        missing = {path: stamp for path, stamp in files.items() if path not in base.live}
+        if not missing:
+            return base
+        view = self._viewed(base, self.view)
+        covered = list(base.files)
+        first, n_rows = base.n_partitions, sum(sum(file.rows) for file in base.files)
+        sort = KeySort(self._folder / _name(base, "run"), self._memory)
+        for path, stamp in missing.items():
+            file = Covered(path, stamp, first, self._source.rows_of(path, stamp))
+            for part, partition in enumerate(file.partitions):
+                for keys, rows in self._source.keys_of(path, stamp, part):
+                    if self._is_unique and base.segments:
+                        note(sort.twice, keys[view.find(keys)[0]])
+                    by_row = self._source.by_row
+                    sort.add(keys, (rows + n_rows).astype(np.int32) if by_row else partition)
+                n_rows += file.rows[part]
+            covered.append(file)
+            first += len(file.rows)
+        _refuse_too_many(n_rows)
+        name = _name(base, "segment")
+        written = write_segment(self._folder / name, sort.merged(), sort.twice)
+        twice = (*sorted(sort.twice), *base.twice)[: 2 * MAX_TWICE]
+        return Contents(base.name, tuple(covered), (*base.segments, (name, written)), twice)
+
+    def _merged(self, contents: Contents) -> Contents:
+        """One segment in place of too many."""
+        if len(contents.segments) <= _MAX_SEGMENTS:
+            return contents
+        name = _name(contents, "segment")
+        sort = KeySort(self._folder / _name(contents, "run"), self._memory)
+        runs = [segment.run() for segment in self._viewed(contents, self.view).segments.values()]
+        written = write_segment(self._folder / name, sort.merged(runs), set())
+        return replace(contents, segments=((name, written),))
+
+    def _clean(self, contents: Contents) -> None:
+        """Remove what an interrupted or an earlier turn has left."""
+        known = {name for name, _ in contents.segments}
+        for path in self._folder.iterdir():
+            if path.is_file() and path.name not in (LIST, _LOCK) and path.stem not in known:
+                path.unlink()
+
+
+def _new() -> Contents:
+    return Contents(uuid.uuid4().hex[:8])
+
+
+def _stamps(contents: Contents) -> dict[str, Stamp]:
+    return {path: file.stamp for path, file in contents.live.items()}
+
+
+def _name(contents: Contents, what: str) -> str:
+    return f"{what}-{contents.name}-{uuid.uuid4().hex[:8]}"
+
+
+def _numbers(files: Iterable[Covered]) -> tuple[int, ...]:
+    return tuple(sorted(number for file in files for number in file.partitions))
+
+
+def _refuse_too_many(n_rows: int) -> None:
+    if n_rows > _MAX_ROWS:
+        msg = f"the table has {n_rows} rows; allowed: at most {_MAX_ROWS}, with those that are gone"
+        raise TableError(msg)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time; the others of this machine wait."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / _LOCK).open("wb")
+    except OSError as error:
+        msg = (
+            f"folder: {folder} cannot be used ({error.strerror}); allowed: one that can be written"
+        )
+        raise TableError(msg) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,157 @@
+"""SQLite: partitions are ranges of rowid."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.errors import ConfigError
+from streamjoin.tables.base import KeyColumns
+from streamjoin.tables.database import Database
+from streamjoin.tables.dialect import Column, Layout, quoted
+
+_KINDS: Final[tuple[tuple[str, pa.DataType], ...]] = (  # as SQLite itself: what a name contains
+    ("BOOL", pa.bool_()),
+    ("INT", pa.int64()),
+    ("DATETIME", pa.timestamp("us")),
+    ("TIMESTAMP", pa.timestamp("us")),
+    ("DATE", pa.date32()),
+    ("CHAR", pa.string()),
+    ("CLOB", pa.string()),
+    ("TEXT", pa.string()),
+    ("BLOB", pa.binary()),
+    ("REAL", pa.float64()),
+    ("FLOA", pa.float64()),
+    ("DOUB", pa.float64()),
+    ("NUMERIC", pa.float64()),
+    ("DECIMAL", pa.float64()),
+)
+_DECIMAL: Final = re.compile(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+_CAST: Final = {pa.bool_(): pa.int64(), pa.date32(): pa.string()}  # as they are stored
+
+
+def arrow_type(declared: str) -> pa.DataType:
+    """The type for values of a column that was declared so.
+
+    Examples
+    --------
+    >>> arrow_type("varchar(20)"), arrow_type("DECIMAL(12, 2)"), arrow_type("")
+    (DataType(string), Decimal128Type(decimal128(12, 2)), DataType(binary))
+    """
+    name = declared.upper()
+    if found := _DECIMAL.search(name):
+        return pa.decimal128(min(38, int(found[1])), int(found[2] or 0))
+    for part, kind in _KINDS:
+        if part in name:
+            return kind
+    return pa.string() if name else pa.binary()
+
+
+class Sqlite:
+    """Tables of an SQLite file."""
+
+    def columns(self, database: Database) -> list[Column]:
+        """By the declared types; decimals come as text, so that no digit is lost."""
+        sql = (
+            f"SELECT name, type FROM pragma_table_xinfo({_text(database.table)}) WHERE hidden <> 1"
+        )
+        rows = database.query(sql).to_pylist()
+        return [_column(row["name"], row["type"] or "") for row in rows]
+
+    def tables(self, database: Database) -> list[str]:
+        """Tables and views."""
+        found = database.query("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
+        return [str(name) for name in found.column(0).to_pylist()]
+
+    def from_(self, database: Database) -> str:
+        """The table's name."""
+        return quoted(database.table)
+
+    def layout(self, database: Database, rows_per_partition: int) -> Layout:
+        """Ranges of rowid of about as many rows."""
+        name = self.from_(database)
+        kind = f"SELECT type, wr FROM pragma_table_list({_text(database.table)})"
+        found = database.query(kind).to_pylist()
+        if found and (found[0]["type"] != "table" or found[0]["wr"]):
+            msg = (
+                f"table: {database.table!r} is a view or has no rowid, so it has no partitions; "
+                "allowed: an ordinary table"
+            )
+            raise ConfigError(msg)
+        sql = f"SELECT count(*) AS n, min(rowid) AS low, max(rowid) AS high FROM {name}"
+        n, low, high = database.query(sql).to_pylist()[0].values()
+        n_partitions = max(1, -(-n // rows_per_partition))
+        if n == 0 or high - low < 2 * n:
+            low, width = low or 0, (high or 0) - (low or 0) + 1
+            starts = [low + width * i // n_partitions for i in range(n_partitions)]
+            return Layout(np.array(starts, np.int64), n)
+        sql = (
+            f"SELECT rowid AS place FROM (SELECT rowid, row_number() OVER (ORDER BY rowid) AS i "
+            f"FROM {name}) WHERE i % {rows_per_partition} = 1 % {rows_per_partition} ORDER BY 1"
+        )
+        return Layout(database.query(sql).column(0).to_numpy(), n)
+
+    def within(self, low: int | None, high: int | None) -> str:
+        """By rowid."""
+        said = [f"rowid >= {low}"] * (low is not None) + [f"rowid < {high}"] * (high is not None)
+        return " AND ".join(said) or "1"
+
+    def version(self, database: Database) -> str:
+        """Sizes and times of the file and its log: changes of other tables count too."""
+        path = database.address.path
+        found = [file.stat() for file in (Path(path), Path(f"{path}-wal")) if file.exists()]
+        return "-".join(f"{stat.st_size}:{stat.st_mtime_ns}" for stat in found)
+
+    def indexes(self, database: Database) -> list[tuple[tuple[str, ...], bool]]:
+        """Its indexes, and the primary key where that is the rowid."""
+        name = _text(database.table)
+        sql = (
+            'SELECT l.name AS i, l."unique" AS u, c.name AS c '
+            f"FROM pragma_index_list({name}) l, pragma_index_info(l.name) c "
+            "WHERE l.partial = 0 ORDER BY l.seq, c.seqno"
+        )
+        found: dict[str, tuple[list[str], bool]] = {}
+        for row in database.query(sql).to_pylist():
+            found.setdefault(row["i"], ([], bool(row["u"])))[0].append(str(row["c"]))
+        sql = f"SELECT name FROM pragma_table_info({name}) WHERE pk > 0 AND upper(type) = 'INTEGER'"
+        primary = database.query(sql).column(0).to_pylist()
+        rowid = [((str(primary[0]),), True)] if len(primary) == 1 else []
+        return [(tuple(names), unique) for names, unique in found.values()] + rowid
+
+    def rows(
+        self, database: Database, wanted: str, key: Sequence[Column], keys: KeyColumns
+    ) -> pa.Table:
+        """One search of the index for each key."""
+        sql = f"SELECT {wanted} FROM {self.from_(database)} WHERE {_equal(key, first=1)}"
+        return database.query(sql, _sent(keys))
+
+    def places(self, database: Database, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
+        """The rowid of each row that has one of the keys."""
+        sql = f"SELECT ?1 AS i, rowid AS place FROM {self.from_(database)} WHERE {_equal(key, 2)}"
+        return database.query(sql, _sent([pa.array(np.arange(len(keys[0]))), *keys]))
+
+
+def _column(name: str, declared: str) -> Column:
+    kind, selected = arrow_type(declared), quoted(name)
+    if pa.types.is_decimal(kind):
+        selected = f"CAST({selected} AS TEXT) AS {selected}"
+    return Column(name, declared, kind, selected)
+
+
+def _equal(key: Sequence[Column], first: int) -> str:
+    pairs = enumerate(key, start=first)
+    return " AND ".join(f"{quoted(column.name)} = ?{i}" for i, column in pairs)
+
+
+def _sent(columns: KeyColumns) -> pa.RecordBatch:
+    """Keys as SQLite stores them."""
+    kinds = [pa.string() if pa.types.is_decimal(c.type) else _CAST.get(c.type) for c in columns]
+    sent = [c.cast(kind) if kind else c for c, kind in zip(columns, kinds, strict=True)]
+    return pa.record_batch(sent, [f"k{i}" for i in range(len(sent))])
+
+
+def _text(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
