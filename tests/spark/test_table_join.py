@@ -14,12 +14,16 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType
 
 from streamjoin.budget import Budget
-from streamjoin.errors import ConfigError, DataError
+from streamjoin.errors import ConfigError, DataError, TableError
 from streamjoin.spark.failures import root_cause
+from streamjoin.spark.plans import plans_of
+from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_frames import table_join
 from streamjoin.spark.table_pack import TablePacker
+from streamjoin.spark.table_processor import METRICS, TableShard
 from streamjoin.tables.parquet import ParquetTable, parquet_table
 from streamjoin.tables.sql import sql_table
 from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
@@ -224,8 +228,6 @@ def test_event_times(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_frequent_key_goes_to_all_shards(spark: SparkSession, tmp_path: Path) -> None:
-    from streamjoin.spark.plans import plans_of
-
     customers = table(tmp_path / "customers")
     stream = read_stream(spark, orders(tmp_path / "in", BATCHES[:1]))
     out = table_join(
@@ -248,6 +250,31 @@ def test_a_frequent_key_goes_to_all_shards(spark: SparkSession, tmp_path: Path) 
     assert min(sizes) > 1500
 
 
+def test_a_table_that_is_away_fails_a_join_at_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all is joined at once there is no later, so `stale` must not leave rows for it."""
+    inputs = orders(tmp_path / "in", BATCHES[:1])
+    out = table_join(
+        spark.read.parquet(str(inputs)), table(tmp_path / "customers"), on="customer", how="left",
+        on_failure="stale", algorithm="inlj", shards=1, index_folder=tmp_path / "index",
+    )  # fmt: skip
+    plan: Any = plans_of(out)[0]
+    form = OutputForm(plan.join.output, (LongType(), LongType(), StringType()), "c", METRICS)
+    shard = TableShard(plan.join, plan.access, form, {}, "join", is_timed=True)
+    packed = list(
+        TablePacker(plan.join, (0,), plan.access).pack(pq.read_table(inputs).to_batches(), 0)
+    )
+
+    def away(*_: object) -> pa.Table:
+        msg = "the table is away"
+        raise TableError(msg)
+
+    monkeypatch.setattr(plan.access.current().table, "look_up", away)
+    with pytest.raises(TableError, match="the table is away"):
+        list(shard.bounded((pa.scalar(0),), iter(packed)))
+
+
 def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     customers = table(tmp_path / "customers")
     stream = read_stream(spark, orders(tmp_path / "in", BATCHES[:1]))
@@ -265,6 +292,10 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     for given, sentence in told:
         with pytest.raises((ConfigError, DataError), match=sentence):
             table_join(stream, customers, **given)
+    waits = table_join(stream, customers, on="customer", columns={"name": "a"}, max_wait="1 s")
+    with pytest.raises(ConfigError, match="may wait in the join 'streamjoin' before this one"):
+        table_join(waits, customers, on="customer", max_wait="1 s", name="second")
+    table_join(waits, customers, on="customer", name="second")
     with pytest.raises(ConfigError, match="table: got DataFrame; allowed: parquet_table"):
         table_join(stream, stream, on="customer")  # type: ignore[arg-type]
     text = stream.select("n", F.col("customer").cast("string").alias("customer"))

@@ -328,3 +328,18 @@ def test_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made) == 2
     made[0].write_bytes(made[0].read_bytes()[:-9])
     check(described.open(tmp_path / "index", 10**6), rows[:280] + rows[300:], wanted, ID)
+
+
+def test_other_numbers_of_partitions_are_another_version(tmp_path: Path) -> None:
+    """An index that grew numbers files as they came, a new one by name."""
+    files = tmp_path / "table"
+    files.mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), files / "b.parquet")
+    table = parquet_table(files, key="id")
+    grown = table.open(tmp_path / "first", 10**6)
+    pq.write_table(pa.table({"id": [3, 4, 5]}), files / "a.parquet")
+    grown.refresh()
+    new, again = (table.open(tmp_path / name, 10**6) for name in ("second", "third"))
+    assert grown.partition_rows.tolist() == [2, 3]
+    assert new.partition_rows.tolist() == [3, 2]
+    assert grown.version != new.version == again.version

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType
@@ -21,7 +21,7 @@ from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
-from streamjoin.spark.requirements import is_connect, n_cores, prepare
+from streamjoin.spark.requirements import n_cores, prepare
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_pack import PACKED_ROWS_DDL, TablePacker
@@ -123,7 +123,7 @@ def table_join(
     ----------
     Naeem, Dobbie, Lutteroth, Weber 2017: sections 3 (front stage), 4 (load shedding).
     """
-    if not isinstance(stream, DataFrame) and not _is_connected(stream):
+    if not isinstance(stream, DataFrame):
         msg = f"stream: got {type(stream).__name__}; allowed: a DataFrame"
         raise ConfigError(msg)
     if not isinstance(table, Table):
@@ -198,11 +198,6 @@ def _refuse_two_waits(stream: DataFrame) -> None:
 def has_watermark(frame: DataFrame) -> bool:
     """Whether there is a watermark: Spark allows one only, so that one must do if it moves."""
     return "EventTimeWatermark" in plan_text(frame)
-
-
-def _is_connected(stream: object) -> bool:
-    spark = getattr(stream, "sparkSession", None)
-    return isinstance(spark, SparkSession) or (spark is not None and is_connect(spark))
 
 
 def _folder(given: str | Path | None) -> Path:

@@ -94,6 +94,8 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     --------
     >>> _plain(pa.schema({"a": pa.dictionary(pa.int8(), pa.large_string())})).types
     [DataType(string)]
+    >>> _plain(pa.schema({"a": pa.timestamp("ms"), "b": pa.list_(pa.timestamp("ns"))})).types
+    [TimestampType(timestamp[us]), ListType(list<item: timestamp[us]>)]
     """
     return pa.schema([(field.name, _plain_type(field.type)) for field in schema])
 

@@ -325,6 +325,22 @@ def test_what_is_frequent_is_cached_and_stays() -> None:
     assert logic.counts["cached_rows"] <= 800 // 64
 
 
+def test_one_wide_row_does_not_empty_the_cache() -> None:
+    join = settings(algorithm="inlj", memory=200_000)
+    table = table_of(join, list(range(500)), [100, 300])
+    names = table.rows["name"].to_pylist()
+    wide = pa.array([*names[:-1], "x" * 20_000])
+    table.rows = table.rows.set_column(1, "name", wide)
+    store, state = MemoryStore(), TableJoinState()
+    cached = []
+    for now, keys in enumerate([list(range(400)), list(range(400)), [499, 499], [499]]):
+        logic = TableJoinLogic(join, state, store, table)
+        fed(logic, rows(join, list(keys), 0), now)
+        cached.append(logic.counts["cached_rows"])
+    assert cached[1] == 400
+    assert cached[-1] > 300
+
+
 def test_auto_waits_only_where_that_is_cheaper() -> None:
     keys: list[int | None] = [number % 40 for number in range(200)]
     for costs, waits in ((TableCosts(scan=1e6, look_up=1.0), False), (TableCosts(1.0, 1e5), True)):
