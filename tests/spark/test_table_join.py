@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
+from streamjoin.bench.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
 from streamjoin.spark.failures import root_cause
@@ -27,7 +28,6 @@ from streamjoin.spark.table_processor import METRICS, TableShard
 from streamjoin.tables.parquet import ParquetTable, parquet_table
 from streamjoin.tables.sql import sql_table
 from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
-from tests.tables.server import Server, missing
 
 N = 600
 SPACING = 100_000
@@ -154,7 +154,7 @@ def test_a_table_that_grows_and_changes(spark: SparkSession, tmp_path: Path) -> 
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_postgresql_and_a_table_that_is_joined_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    server = Server()
+    server = Server("reader:s3cret")
     try:
         server.execute("CREATE TABLE customer (id BIGINT, name TEXT)")
         server.execute(

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamjoin.bench.table_server import Server, missing
 from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableError
 from streamjoin.tables import tries
 from streamjoin.tables.base import Changes
 from streamjoin.tables.database import Address
 from streamjoin.tables.sql import sql_table
 from tests.tables.folders import Row, check
-from tests.tables.server import Server, missing
 
 D = decimal.Decimal
 KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -182,7 +182,7 @@ def server() -> Iterator[Server]:
     reason = missing()
     if reason:
         pytest.skip(reason)
-    running = Server()
+    running = Server("reader:s3cret")
     yield running
     running.remove()
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a benchmark's own, on this machine only, with the table in it."""
+"""A PostgreSQL server of our own, on this machine only, for as long as it is needed."""
 
 import glob
 import os
@@ -55,42 +55,77 @@ def _user() -> pwd.struct_passwd | None:
 
 
 class Server:
-    """A server with an empty database, gone at the end; to be used in a ``with``.
+    """A server with an empty database, gone at the end of a ``with``.
+
+    `stop` and `start` keep what is in it.
+
+    Parameters
+    ----------
+    login
+        The database's user, and perhaps a password, which is not asked for: ``"user:password"``.
 
     Attributes
     ----------
     uri
         Its address.
+    folder
+        Where its files are.
     """
 
-    def __enter__(self) -> "Server":
-        self._folder = Path(tempfile.mkdtemp(prefix="sj-pg-"))
+    def __init__(self, login: str = "bench") -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="sj-pg-"))
         self._as: dict[str, Any] = {}
         user = _user()
         if os.geteuid() == 0 and user is not None:
             self._as = {"user": user.pw_name, "extra_groups": []}
-            os.chown(self._folder, user.pw_uid, -1)
+            os.chown(self.folder, user.pw_uid, -1)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.uri = f"postgresql://bench@127.0.0.1:{port}/postgres"
-        self._start("initdb", "-D", "data", "-A", "trust", "-U", "bench", "-N").wait(_SECONDS)
-        sockets = f"unix_socket_directories={self._folder}"
+            self._port = str(free.getsockname()[1])
+        self.uri = f"postgresql://{login}@127.0.0.1:{self._port}/postgres"
+        name = login.partition(":")[0]
+        self._run("initdb", "-D", "data", "-A", "trust", "-U", name, "-N").wait(_SECONDS)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        sockets = f"unix_socket_directories={self.folder}"
         settings = [part for one in (*_SETTINGS, sockets) for part in ("-c", one)]
-        self._process = self._start("postgres", "-D", "data", "-p", str(port), *settings)
+        self._process = self._run("postgres", "-D", "data", "-p", self._port, *settings)
         until = time.monotonic() + _SECONDS
         while self._tell("SELECT 1").wait(_SECONDS):
             if time.monotonic() > until or self._process.poll() is not None:
-                self.__exit__()
+                self.remove()
                 msg = "bench: PostgreSQL's server did not start"
                 raise EngineError(msg)
-            time.sleep(0.1)
+            time.sleep(0.02)
+
+    def execute(self, sql: str) -> None:
+        """Let it do something."""
+        if self._tell(sql).wait():
+            msg = f"bench: PostgreSQL's server did not take {sql!r}"
+            raise EngineError(msg)
+
+    def stop(self) -> None:
+        """Stop it, which ends all connections."""
+        self._process.send_signal(2)
+        self._process.wait(_SECONDS)
+
+    def remove(self) -> None:
+        """Stop it, and remove its files."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "Server":
         return self
 
-    def _start(self, name: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def _run(self, name: str, *arguments: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
             [str(_program(name)), *arguments],
-            cwd=self._folder,
+            cwd=self.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -99,7 +134,7 @@ class Server:
 
     def _tell(self, *commands: str) -> "subprocess.Popen[bytes]":
         said = [part for command in commands for part in ("-c", command)]
-        return self._start("psql", "-X", "-v", "ON_ERROR_STOP=1", self.uri, *said)
+        return self._run("psql", "-X", "-v", "ON_ERROR_STOP=1", self.uri, *said)
 
     def load(self, name: str, tables: Iterable[pa.Table]) -> None:
         """Make a table of these rows, with its key as primary key."""
@@ -119,8 +154,3 @@ class Server:
         if copy.returncode or told.wait():
             msg = f"bench: PostgreSQL's server did not take the table {name}"
             raise EngineError(msg)
-
-    def __exit__(self, *_: object) -> None:
-        self._process.send_signal(2)  # fast: ends connections
-        self._process.wait(_SECONDS)
-        shutil.rmtree(self._folder, ignore_errors=True)
