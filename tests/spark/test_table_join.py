@@ -298,6 +298,10 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     table_join(waits, customers, on="customer", name="second")
     with pytest.raises(ConfigError, match="table: got DataFrame; allowed: parquet_table"):
         table_join(stream, stream, on="customer")  # type: ignore[arg-type]
+    pq.write_table(pa.table({"id": [1], "big": pa.array([1], pa.uint64())}), tmp_path / "1.parquet")
+    big = parquet_table(tmp_path / "1.parquet", key="id")
+    with pytest.raises(DataError, match="columns: the table's 'big' is uint64, which Spark has no"):
+        table_join(stream, big, on="customer")
     text = stream.select("n", F.col("customer").cast("string").alias("customer"))
     with pytest.raises(DataError, match=r"on: the stream's customer is .*cast one of them"):
         table_join(text, customers, on="customer")

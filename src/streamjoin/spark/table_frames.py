@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
@@ -13,8 +14,9 @@ from pyspark.sql.types import DataType
 
 from streamjoin.budget import Budget, refuse_too_much
 from streamjoin.durations import Duration
-from streamjoin.errors import ConfigError
+from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import not_negative
+from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
 from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.settings import STREAM, TableJoin
@@ -222,6 +224,16 @@ def _over_shards(join: TableJoin, n_shards: int, cores: int) -> TableJoin:
 def _types(join: TableJoin, stream: DataFrame) -> tuple[DataType, ...]:
     fields = stream.schema.fields
     return tuple(
-        fields[c.position].dataType if c.side == STREAM else from_arrow_type(c.type)
-        for c in join.output
+        fields[c.position].dataType if c.side == STREAM else _spark_type(c) for c in join.output
     )
+
+
+def _spark_type(column: OutputColumn) -> DataType:
+    try:
+        return from_arrow_type(column.type)
+    except PySparkTypeError:
+        msg = (
+            f"columns: the table's {column.name!r} is {column.type}, which Spark has no type for; "
+            "allowed: others (name those that you want), or another type in the table"
+        )
+        raise DataError(msg) from None
