@@ -35,7 +35,7 @@ from streamjoin.joins.multi.streams import check_streams, for_some
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.local_table import LocalTableJoin as LocalTableJoin
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.plan_limits import Observed, Whole
 
 _SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")
@@ -93,7 +93,7 @@ class LocalJoin:
         self.join, self._costs = resolved.join, costs
         self.state = WindowJoinState()
         self.store = MemoryStore()
-        self.total = JoinMetrics()
+        self.total = JoinCounts()
 
     def push(
         self, left: pa.Table | None, right: pa.Table | None, now: int | None = None
@@ -322,7 +322,7 @@ class Step:
 
     now_us: int
     rows: pa.Table
-    metrics: JoinMetrics
+    metrics: JoinCounts
 
 
 def run(

@@ -9,16 +9,16 @@ from typer.testing import CliRunner
 
 from streamjoin.bench import budget
 from streamjoin.cli.app import app
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 
 COUNTS = {
-    "exact": JoinMetrics(rows_left=640_000, rows_right=160_000, pairs=8000, cpu_us=400_000),
-    "equal": JoinMetrics(
+    "exact": JoinCounts(rows_left=640_000, rows_right=160_000, pairs=8000, cpu_us=400_000),
+    "equal": JoinCounts(
         rows_left=640_000, dropped_left=540_000, rows_right=160_000, dropped_right=60_000,
         pairs=780, missed=7000, missed_variance=10_000, cpu_us=104_000,
     ),
-    "rate": JoinMetrics(pairs=500, cpu_us=100_000),
-    "inverse-rate": JoinMetrics(pairs=250, cpu_us=100_000),
+    "rate": JoinCounts(pairs=500, cpu_us=100_000),
+    "inverse-rate": JoinCounts(pairs=250, cpu_us=100_000),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from streamjoin.budget import Budget
 from streamjoin.cli.display import Display, clock, size, summary
 from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.totals import Totals
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.spark.watch import BatchProgress
 
 FIRST = BatchProgress(
@@ -17,7 +17,7 @@ FIRST = BatchProgress(
 SECOND = BatchProgress(1, 104.0, 1.0, rows_in=2000, rows_out=30, null=2)
 OUTER = BatchProgress(0, 100.0, 2.0, rows_in=9, rows_out=7, alone=4, late=3, idle_late=2)
 
-LEFT_OUT = JoinMetrics(
+LEFT_OUT = JoinCounts(
     rows_left=4000, rows_right=1000, dropped_left=1200, dropped_right=30, cut_right=7,
     pairs=75, missed=25, missed_variance=16,
 )  # fmt: skip
@@ -93,7 +93,7 @@ def test_what_a_budget_left_out_is_shown() -> None:
     left_out = LeftOut(Budget(rate=500, memory="1 MB"))
     with Display(console, left_out) as display:
         display.add(SHED)
-        display.add(replace(SHED, batch=1, counters=JoinMetrics(pairs=300)))
+        display.add(replace(SHED, batch=1, counters=JoinCounts(pairs=300)))
     assert isinstance(console.file, io.StringIO)
     first, remark, second = console.file.getvalue().splitlines()
     assert remark == (
@@ -120,7 +120,7 @@ def test_a_live_table_has_the_columns_of_its_budget() -> None:
 def test_comparisons_that_are_left_out_are_shown() -> None:
     console = Console(file=io.StringIO(), width=60)
     left_out = LeftOut(Budget(cpu=0.5), ["selective", "lag"])
-    part = JoinMetrics(
+    part = JoinCounts(
         rows_left=20, compared_left=25, skipped_left=75, skipped_right=100, selective=1,
         pairs=75, missed=25,
     )  # fmt: skip

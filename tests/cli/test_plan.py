@@ -10,7 +10,7 @@ from streamjoin.cli.plan import plan
 from streamjoin.cli.sections import GeneratorSource
 from streamjoin.durations import parse_duration
 from streamjoin.local import run
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.workloads import GeneratedStream
 from tests.cli.test_pipeline_file import GOOD, write
 
@@ -122,7 +122,7 @@ def test_the_examples_on_a_budget_find_something(name: str) -> None:
     arguments = {name: value for name, value in made.items() if name not in ONLY_ON_SPARK}
     total = sum(
         (step.metrics.without_state() for step in run(tables[0], tables[1], **arguments)),
-        start=JoinMetrics(),
+        start=JoinCounts(),
     )
     assert total.pairs > 0
     assert total.compared_left > 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin.joins.arguments import ALGORITHMS
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from tests.joins.feeding import row
 from tests.shedding.budgeted import BUDGETS, CPU_BUDGETS, INNER, RATES, Batch, batches, total
 from tests.shedding.streams import counted, jump, pair, steps
@@ -105,7 +105,7 @@ def test_a_cpu_budget_that_bites() -> None:
     assert all(m.dropped_left > 0 and m.dropped_right > 0 for m in seen)
 
 
-def let_in(seen: list[JoinMetrics]) -> list[tuple[int, int]]:
+def let_in(seen: list[JoinCounts]) -> list[tuple[int, int]]:
     return [(m.rows_left - m.dropped_left, m.rows_right - m.dropped_right) for m in seen]
 
 

@@ -15,7 +15,7 @@ from streamjoin.joins.budgets import over_shards
 from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.window_join import WindowJoinState
 from streamjoin.local import LocalJoin
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "x": pa.string()})
 SECOND = 1_000_000
@@ -37,7 +37,7 @@ def join(**said: Any) -> LocalJoin:
     return LocalJoin(SCHEMA, SCHEMA, on="k", time="t", **{"window": "10 seconds", **said})
 
 
-def let_in(metrics: JoinMetrics) -> int:
+def let_in(metrics: JoinCounts) -> int:
     dropped = metrics.dropped_left + metrics.dropped_right
     return metrics.rows_left + metrics.rows_right - dropped - metrics.late_left - metrics.late_right
 
@@ -92,8 +92,8 @@ class Shards:
         self.settings = replace(settings, shedding=limits)
         self.shards = [(WindowJoinState(), MemoryStore()) for _ in range(n)]
 
-    def push(self, left: pa.Table, right: pa.Table) -> JoinMetrics:
-        total = JoinMetrics()
+    def push(self, left: pa.Table, right: pa.Table) -> JoinCounts:
+        total = JoinCounts()
         for number, (state, store) in enumerate(self.shards):
             arrivals = self._arrival(left, 0, number), self._arrival(right, 1, number)
             logic = WindowJoinLogic(self.settings, state, store)

@@ -16,7 +16,7 @@ import streamjoin as sj
 from streamjoin.core.index import HashIndex
 from streamjoin.joins.arguments import ALGORITHMS, INVALIDATIONS
 from streamjoin.local import LocalJoin
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from tests.joins.feeding import fixed_streams, ids, local_join, push
 from tests.shedding.streams import stream
 from tests.strategies import CONDITIONS, FEW, HOWS, Case, Ids, cases
@@ -26,9 +26,9 @@ BAND = CONDITIONS[1]
 MANNERS = st.tuples(st.sampled_from(ALGORITHM_PAIRS), st.sampled_from(INVALIDATIONS))
 
 
-def joined(case: Case, manners: Sequence[tuple[Any, str]]) -> tuple[list[Ids], JoinMetrics]:
+def joined(case: Case, manners: Sequence[tuple[Any, str]]) -> tuple[list[Ids], JoinCounts]:
     """Results of each batch and of the end, each in the next manner and from stored state."""
-    join, found, total = local_join(case), list[Ids](), JoinMetrics()
+    join, found, total = local_join(case), list[Ids](), JoinCounts()
     for number in range(len(case.batches) + 1):
         algorithm, invalidation = manners[number % len(manners)]
         again = local_join(case, algorithm=algorithm, invalidation=invalidation)

@@ -10,7 +10,7 @@ import pytest
 import streamjoin as sj
 from streamjoin.bench.recall import true_pairs
 from streamjoin.local import LocalJoin, run
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from tests.joins.virtual_cpu import VirtualCpu
 from tests.shedding.streams import pair
 
@@ -32,10 +32,10 @@ def cpu() -> Iterator[VirtualCpu]:
 
 def estimated(
     seed: int, *, keys: int = 50, skew: float = 0.0, **said: Any
-) -> tuple[int, JoinMetrics, float]:
+) -> tuple[int, JoinCounts, float]:
     """True number of pairs of a short run, what it counts, and the weight of its results."""
     streams = pair((100, 100), 12, keys=keys, skew=skew, seed=seed)
-    total, weight = JoinMetrics(), 0.0
+    total, weight = JoinCounts(), 0.0
     left, right = streams
     for step in run(left, right, weights=True, **COMMON, **said):
         total = step.metrics + total.without_state()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin.local import LocalJoin
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from tests.joins.feeding import ids, local_join, push
 from tests.strategies import TIME_WINDOWS, Case, Ids, cases
 
@@ -30,7 +30,7 @@ class Batch:
     """What one batch gave: results, counts, and rows remembered of each side."""
 
     found: Ids
-    counts: JoinMetrics
+    counts: JoinCounts
     held: tuple[int, int]
 
 
@@ -47,9 +47,9 @@ def batches(case: Case, *, restarts: bool = False, **said: Any) -> list[Batch]:
     return found
 
 
-def total(found: Sequence[Batch]) -> JoinMetrics:
+def total(found: Sequence[Batch]) -> JoinCounts:
     """All counts of several batches."""
-    counts = JoinMetrics()
+    counts = JoinCounts()
     for batch in found:
         counts = batch.counts + counts.without_state()
     return counts

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin import local
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.workloads.keys import draw_keys
 
 SECOND = 1_000_000
@@ -52,9 +52,9 @@ def steps(left: pa.Table, right: pa.Table, **said: Any) -> Iterator[local.Step]:
     )
 
 
-def counted(left: pa.Table, right: pa.Table, **said: Any) -> JoinMetrics:
+def counted(left: pa.Table, right: pa.Table, **said: Any) -> JoinCounts:
     """What all steps count together."""
-    total = JoinMetrics()
+    total = JoinCounts()
     for step in steps(left, right, **said):
         total = step.metrics + total.without_state()
     return total

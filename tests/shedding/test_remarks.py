@@ -1,16 +1,16 @@
 """One line when a budget begins to bite, and one when it is over."""
 
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.remarks import CALM, Remarks
 
-EXACT = JoinMetrics(rows_left=60, compared_left=10, compared_right=10, pairs=5)
-PART = JoinMetrics(rows_left=60, compared_left=5, skipped_left=5, compared_right=5, skipped_right=5,
+EXACT = JoinCounts(rows_left=60, compared_left=10, compared_right=10, pairs=5)
+PART = JoinCounts(rows_left=60, compared_left=5, skipped_left=5, compared_right=5, skipped_right=5,
                    selective=1)  # fmt: skip
-DROPPING = JoinMetrics(rows_left=60, rows_right=40, dropped_left=30, selective=1, lagging=2,
+DROPPING = JoinCounts(rows_left=60, rows_right=40, dropped_left=30, selective=1, lagging=2,
                        compared_left=5, skipped_left=15)  # fmt: skip
 
 
-def said(*batches: JoinMetrics) -> dict[int, str]:
+def said(*batches: JoinCounts) -> dict[int, str]:
     remarks = Remarks()
     lines = {batch: remarks.see(batch, counted) for batch, counted in enumerate(batches)}
     return {batch: line for batch, line in lines.items() if line is not None}
@@ -40,13 +40,13 @@ def test_rows_that_are_turned_away_come_first() -> None:
 
 
 def test_batches_that_lag_are_named() -> None:
-    assert said(JoinMetrics(rows_left=9, lagging=1))[0] == (
+    assert said(JoinCounts(rows_left=9, lagging=1))[0] == (
         "batch 0: to receive rows alone takes more than the budget, batches take longer"
     )
 
 
 def test_it_is_not_exact_while_rows_of_the_windows_are_missing() -> None:
-    missing = JoinMetrics(rows_left=9, pairs=5, missed=3)
+    missing = JoinCounts(rows_left=9, pairs=5, missed=3)
     lines = said(DROPPING, *[missing] * 9, *[EXACT] * CALM)
     assert lines[CALM] == f"batch {CALM}: there is time to receive all rows again"
     assert lines[9 + CALM].endswith("exact again")
@@ -54,9 +54,9 @@ def test_it_is_not_exact_while_rows_of_the_windows_are_missing() -> None:
 
 
 def test_the_first_batches_may_have_no_time_for_any_comparison() -> None:
-    none = JoinMetrics(rows_left=9, selective=1, skipped_left=9)
+    none = JoinCounts(rows_left=9, selective=1, skipped_left=9)
     assert "no time for comparisons" in said(none)[0]
 
 
 def test_batches_without_rows_say_nothing() -> None:
-    assert list(said(PART, *[JoinMetrics()] * 9, EXACT, EXACT)) == [0]
+    assert list(said(PART, *[JoinCounts()] * 9, EXACT, EXACT)) == [0]

@@ -13,7 +13,7 @@ import streamjoin as sj
 from streamjoin._typing import SIDES
 from streamjoin.core.cells import Axis, FloatArray
 from streamjoin.local import LocalJoin
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.planning.selective import POLICIES
 from streamjoin.shedding.selective import (
     CREDIT,
@@ -137,7 +137,7 @@ def joined(window: str, budget: object, **said: Any) -> LocalJoin:
 
 def run(
     batches: Sequence[Sequence[pa.Table] | None], window: str, budget: object, **said: Any
-) -> list[JoinMetrics]:
+) -> list[JoinCounts]:
     """What each second counts; None for one in which nothing comes."""
     join = joined(window, budget, **said)
     seen = []

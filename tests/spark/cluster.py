@@ -10,7 +10,7 @@ from pyspark.sql.types import NullType
 
 from streamjoin._typing import SIDES
 from streamjoin.joins.arguments import resolve
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.spark.arrivals import PackedRow, from_batches
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder
@@ -75,8 +75,8 @@ class Cluster:
         self.states = {label: state for label, (_, state) in zip(self.labels, found, strict=True)}
         tables = pa.concat_tables([table for tables, _ in found for table in tables])
         counters = tables["counters"].drop_null().to_pylist()
-        self.metrics = [JoinMetrics(*json.loads(text)) for text in counters]
-        self.total = sum(self.metrics, JoinMetrics())
+        self.metrics = [JoinCounts(*json.loads(text)) for text in counters]
+        self.total = sum(self.metrics, JoinCounts())
         return tables.filter(tables["counters"].is_null()).drop("counters").rename_columns(names)
 
     def _map(self, tables: tuple[pa.Table, pa.Table], run: int) -> Packed:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.spark import processor
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.worker import Run
@@ -90,7 +90,7 @@ def test_rows_that_were_turned_away_count_in_the_recall(
 ) -> None:
     exact = cluster(tmp_path / "exact", budget=None)
     join = cluster(tmp_path / "gate", weights=True)
-    pairs, total, weights = 0, JoinMetrics(), 0.0
+    pairs, total, weights = 0, JoinCounts(), 0.0
     for (all_rows, rows), _ in run([exact, join], monkeypatch, 0.0, [1.6] * 10):
         pairs += all_rows.num_rows
         weights += float(np.asarray(rows["_weight"]).sum())

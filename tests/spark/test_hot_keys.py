@@ -23,7 +23,7 @@ import streamjoin as sj
 from streamjoin.errors import ConfigError, StateError
 from streamjoin.joins import spread_join
 from streamjoin.joins.hot_detection import Load
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.spark.worker import running
 from tests.joins.feeding import ids, local_join, push
 from tests.spark.cluster import Cluster
@@ -91,7 +91,7 @@ def test_each_pair_comes_once_whatever_is_spread(
     assert Counter(i for file in files for i in pq.read_table(file)["id"].to_pylist()) == late
 
 
-def check_counts(found: JoinMetrics, expected: JoinMetrics) -> None:
+def check_counts(found: JoinCounts, expected: JoinCounts) -> None:
     for name in ("rows", "late", "idle_late", "null"):
         for side in ("left", "right"):
             assert getattr(found, f"{name}_{side}") == getattr(expected, f"{name}_{side}"), name

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import streamjoin as sj
 from streamjoin.local import LocalJoin
-from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.worker import running
 from tests.spark.cluster import Cluster
 from tests.spark.streams import counters_of, drain, read_stream, write_batches
@@ -102,13 +102,13 @@ def joined(spark: SparkSession, folder: Path, columns: list[str], **said: Any) -
     return sj.join(left, right, **COMMON, shards=2, hot_keys=False, budget=BUDGET, **said)
 
 
-def counted(query: StreamingQuery) -> list[JoinMetrics]:
+def counted(query: StreamingQuery) -> list[JoinCounts]:
     seen = [counters_of(progress) for progress in query.recentProgress]
-    return [JoinMetrics(**{name: row[name] for name in METRIC_NAMES}) for row in seen if row]
+    return [JoinCounts(**{name: row[name] for name in METRIC_NAMES}) for row in seen if row]
 
 
-def total(counts: list[JoinMetrics]) -> JoinMetrics:
-    return sum(counts, JoinMetrics())
+def total(counts: list[JoinCounts]) -> JoinCounts:
+    return sum(counts, JoinCounts())
 
 
 def sides() -> list[dict[str, Values]]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from streamjoin.bench.recorded import SECONDS_PER_FILE, record
 from streamjoin.bench.systems import SETTINGS, in_process
 from streamjoin.budget import Budget
-from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.frames import join
 from streamjoin.spark.session import start_session
 from streamjoin.spark.watch import COUNTERS_FIELD
@@ -73,7 +73,7 @@ def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
         folders = str(Path(work) / "l" / "a"), str(Path(work) / "r" / "b")
         plan = Plan(*folders, size.cold, size.turns)
         counts = in_process("streamjoin.bench.budget", asdict(plan), "budget")
-        found = {name: JoinMetrics(**each) for name, each in counts.items()}
+        found = {name: JoinCounts(**each) for name, each in counts.items()}
     rows = [_row(name, counts, found[EXACT], size) for name, counts in found.items()]
     for row in rows:
         report(
@@ -88,7 +88,7 @@ def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
     return {"bench": "budget", "rows": rows, "ratios": ratios}
 
 
-def _row(split: str, counts: JoinMetrics, exact: JoinMetrics, size: Size) -> dict[str, Any]:
+def _row(split: str, counts: JoinCounts, exact: JoinCounts, size: Size) -> dict[str, Any]:
     turns, share = (1, 1.0) if split == EXACT else (size.turns, SHARE)
     warm = turns * size.warm
     seconds = warm * SECONDS_PER_FILE
@@ -107,7 +107,7 @@ def _row(split: str, counts: JoinMetrics, exact: JoinMetrics, size: Size) -> dic
     }
 
 
-def _execute(plan: Plan, work: Path) -> dict[str, JoinMetrics]:
+def _execute(plan: Plan, work: Path) -> dict[str, JoinCounts]:
     conf = {**SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
     spark = start_session("budget", master=f"local[{CORES}]", conf=conf, log=work / "log")
     found = {EXACT: _joined(spark, plan, work / EXACT)}
@@ -117,11 +117,11 @@ def _execute(plan: Plan, work: Path) -> dict[str, JoinMetrics]:
         for split in SPLITS:
             limits = {"budget": Budget(cpu=SHARE * needed), "shed": "drop", "split": split}
             counts = _joined(spark, plan, work / f"{split}-{turn}", **limits)
-            found[split] = found.get(split, JoinMetrics()) + counts
+            found[split] = found.get(split, JoinCounts()) + counts
     return found
 
 
-def _joined(spark: "SparkSession", plan: Plan, checkpoint: Path, **limits: Any) -> JoinMetrics:
+def _joined(spark: "SparkSession", plan: Plan, checkpoint: Path, **limits: Any) -> JoinCounts:
     """Run a join over all files and add up what its warm batches count."""
     left, right = (
         spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(folder)
@@ -137,10 +137,10 @@ def _joined(spark: "SparkSession", plan: Plan, checkpoint: Path, **limits: Any) 
         .start()
     )
     query.awaitTermination()
-    total = JoinMetrics()
+    total = JoinCounts()
     for progress in [p for p in query.recentProgress if p["numInputRows"]][plan.cold :]:
         seen = progress["observedMetrics"]["streamjoin"][COUNTERS_FIELD]
-        total += JoinMetrics(**{name: seen[name] for name in METRIC_NAMES})
+        total += JoinCounts(**{name: seen[name] for name in METRIC_NAMES})
     return total
 
 

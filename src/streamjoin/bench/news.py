@@ -30,7 +30,7 @@ from streamjoin.bench.systems import SETTINGS, in_process
 from streamjoin.budget import Budget
 from streamjoin.joins.selective_settings import Policy
 from streamjoin.joins.selective_window import SelectiveJoin, SetTrace, selective_window_join
-from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.frames import join
 from streamjoin.spark.session import start_session
 from streamjoin.spark.watch import COUNTERS_FIELD
@@ -143,10 +143,10 @@ def _on_spark(folder: Path, work: Path) -> dict[str, Any]:
     conf = {**SETTINGS, "spark.sql.streaming.checkpointLocation": str(work)}
     spark = start_session("news", master="local[2]", conf=conf, log=work / "log")
     exact = _counts(spark, folder, work / "exact", None)
-    all_exact = sum(exact, JoinMetrics())
+    all_exact = sum(exact, JoinCounts())
     allowed = SHARE * all_exact.cpu_us
     budget = Budget(cpu=timedelta(microseconds=allowed / len(exact)))
-    found = sum(_counts(spark, folder, work / "quarter", budget), JoinMetrics())
+    found = sum(_counts(spark, folder, work / "quarter", budget), JoinCounts())
     compared = found.compared_left + found.compared_right
     return {
         "condition": "inner product",
@@ -163,7 +163,7 @@ def _on_spark(folder: Path, work: Path) -> dict[str, Any]:
 
 def _counts(
     spark: "SparkSession", folder: Path, checkpoint: Path, budget: Budget | None
-) -> list[JoinMetrics]:
+) -> list[JoinCounts]:
     """Counters of the warm batches."""
     left, right = (
         spark.readStream.schema("id long, t timestamp, words map<long, double>")
@@ -180,7 +180,7 @@ def _counts(
     query.awaitTermination()
     seen = [p["observedMetrics"]["streamjoin"] for p in query.recentProgress if p["numInputRows"]]
     rows = [each[COUNTERS_FIELD] for each in seen[COLD:]]
-    return [JoinMetrics(**{name: row[name] for name in METRIC_NAMES}) for row in rows]
+    return [JoinCounts(**{name: row[name] for name in METRIC_NAMES}) for row in rows]
 
 
 def _main() -> None:

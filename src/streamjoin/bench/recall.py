@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from streamjoin.budget import Budget
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.local import run as run_locally
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.windows import rows
 from streamjoin.workloads.keys import draw_keys
 
@@ -139,9 +139,9 @@ def share_interval(n: int, of: int) -> tuple[float, float]:
     return (middle - spread) / (of + Z**2), (middle + spread) / (of + Z**2)
 
 
-def _joined(streams: tuple[pa.Table, pa.Table], limits: dict[str, Any]) -> JoinMetrics:
+def _joined(streams: tuple[pa.Table, pa.Table], limits: dict[str, Any]) -> JoinCounts:
     said = {"on": "k", "time": "t", "window": "4 s", "lateness": "1 s", **limits}
-    total = JoinMetrics()
+    total = JoinCounts()
     for step in run_locally(*streams, costs=COSTS, **said):
         total = step.metrics + total.without_state()
     return total

@@ -21,7 +21,7 @@ import numpy as np
 from streamjoin.bench.recorded import record_sets
 from streamjoin.bench.shedding_runs import EXACT, KEYS, ON, SHARES, SPARE, SPARK, Plan, Timed, total
 from streamjoin.bench.systems import in_process
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def run(report: Callable[[str], None], quick: bool = False) -> dict[str, Any]:
     return {"bench": "shedding", "rows": rows, "ratios": _ratios(runs)}
 
 
-def _row(name: str, turns: list[list[Timed]], exact: JoinMetrics) -> dict[str, Any]:
+def _row(name: str, turns: list[list[Timed]], exact: JoinCounts) -> dict[str, Any]:
     batches = [batch for each in turns for batch in each]
     seconds = [batch.seconds for batch in batches]
     row: dict[str, Any] = {

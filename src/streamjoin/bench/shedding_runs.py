@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.bench.systems import SETTINGS
 from streamjoin.budget import Budget
-from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.frames import join
 from streamjoin.spark.session import start_session
 from streamjoin.spark.watch import COUNTERS_FIELD
@@ -82,9 +82,9 @@ class Timed:
     counts: dict[str, Any]
 
 
-def total(batches: list[Timed]) -> JoinMetrics:
+def total(batches: list[Timed]) -> JoinCounts:
     """What ours counted, added up."""
-    return sum((JoinMetrics(**batch.counts) for batch in batches), JoinMetrics())
+    return sum((JoinCounts(**batch.counts) for batch in batches), JoinCounts())
 
 
 def _execute(plan: Plan, work: Path) -> dict[str, list[list[Timed]]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streamjoin.budget import Budget
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class LeftOut:
         >>> LeftOut(Budget(rate=10), is_many=True).columns()
         ('skipped', 'recall')
         """
-        return tuple(name for name, _ in self._shown(JoinMetrics(), JoinMetrics()))
+        return tuple(name for name, _ in self._shown(JoinCounts(), JoinCounts()))
 
-    def cells(self, batch: JoinMetrics, so_far: JoinMetrics) -> tuple[str, ...]:
+    def cells(self, batch: JoinCounts, so_far: JoinCounts) -> tuple[str, ...]:
         """Their cells: counts of the batch, and the recall of all batches so far.
 
         Examples
         --------
-        >>> counted = JoinMetrics(dropped_left=1200, compared_left=30, skipped_left=70,
+        >>> counted = JoinCounts(dropped_left=1200, compared_left=30, skipped_left=70,
         ...                       pairs=75, missed=25, missed_variance=16)
         >>> LeftOut(Budget(rate=10)).cells(counted, counted)
         ('1,200 / 0', '75.0 % +- 5.9')
@@ -53,12 +53,12 @@ class LeftOut:
         """
         return tuple(cell for _, cell in self._shown(batch, so_far))
 
-    def rows(self, counted: JoinMetrics) -> list[tuple[str, str]]:
+    def rows(self, counted: JoinCounts) -> list[tuple[str, str]]:
         """Lines of the summary: the budget, what gave way, and what that cost.
 
         Examples
         --------
-        >>> counted = JoinMetrics(cut_left=7, pairs=3000, missed=1000)
+        >>> counted = JoinCounts(cut_left=7, pairs=3000, missed=1000)
         >>> for row in LeftOut(Budget(memory="1 MB")).rows(counted):
         ...     print(*row, sep=": ")
         budget: 1 MB of state
@@ -81,7 +81,7 @@ class LeftOut:
         rows.append(("pairs missed, about", f"{max(counted.missed, 0):,}"))
         return [*rows, ("recall, about", self._recall(counted))]
 
-    def _shown(self, batch: JoinMetrics, so_far: JoinMetrics) -> Iterator[tuple[str, str]]:
+    def _shown(self, batch: JoinCounts, so_far: JoinCounts) -> Iterator[tuple[str, str]]:
         """Names of columns with their cells."""
         if self.budget is None:
             return
@@ -96,7 +96,7 @@ class LeftOut:
             yield "cut", _cut(batch, "{:,} / {:,}")
         yield "recall", self._recall(so_far)
 
-    def _recall(self, counted: JoinMetrics) -> str:
+    def _recall(self, counted: JoinCounts) -> str:
         """Of many streams there is no estimate of the error."""
         return recall(counted).partition(" +-")[0] if self.is_many else recall(counted)
 
@@ -117,12 +117,12 @@ class LeftOut:
         )
 
 
-def recall(counted: JoinMetrics) -> str:
+def recall(counted: JoinCounts) -> str:
     """The estimated share of the pairs that were found, with half its 95 % interval.
 
     Examples
     --------
-    >>> recall(JoinMetrics(pairs=75, missed=25, missed_variance=16)), recall(JoinMetrics())
+    >>> recall(JoinCounts(pairs=75, missed=25, missed_variance=16)), recall(JoinCounts())
     ('75.0 % +- 5.9', '-')
     """
     if counted.pairs + counted.missed <= 0:
@@ -130,12 +130,12 @@ def recall(counted: JoinMetrics) -> str:
     return f"{100 * counted.recall:.1f} % +- {100 * counted.recall_error:.1f}"
 
 
-def skipped(counted: JoinMetrics) -> str:
+def skipped(counted: JoinCounts) -> str:
     """The share of the comparisons that was left out.
 
     Examples
     --------
-    >>> skipped(JoinMetrics(compared_left=30, skipped_left=70)), skipped(JoinMetrics())
+    >>> skipped(JoinCounts(compared_left=30, skipped_left=70)), skipped(JoinCounts())
     ('70.0 %', '0.0 %')
     """
     left_out = counted.skipped_left + counted.skipped_right
@@ -143,14 +143,14 @@ def skipped(counted: JoinMetrics) -> str:
     return f"{100 * left_out / whole if whole else 0:.1f} %"
 
 
-def _skipped_by_window(counted: JoinMetrics) -> str:
+def _skipped_by_window(counted: JoinCounts) -> str:
     left, right = (100 * (1 - fraction) for fraction in counted.fractions)
     return f"{skipped(counted)}: {left:.1f} % of the left window, {right:.1f} % of the right"
 
 
-def _dropped(counted: JoinMetrics, form: str) -> str:
+def _dropped(counted: JoinCounts, form: str) -> str:
     return form.format(counted.dropped_left, counted.dropped_right)
 
 
-def _cut(counted: JoinMetrics, form: str) -> str:
+def _cut(counted: JoinCounts, form: str) -> str:
     return form.format(counted.cut_left, counted.cut_right)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 
 if TYPE_CHECKING:
     from streamjoin.spark.watch import BatchProgress
@@ -25,7 +25,7 @@ class Totals:
     state_rows: int = 0
     state_bytes: int = 0
     peak_state_bytes: int = 0
-    counters: JoinMetrics = field(default_factory=JoinMetrics)
+    counters: JoinCounts = field(default_factory=JoinCounts)
     of_table: Counter[str] = field(default_factory=Counter)
     waiting_rows: int = 0
     spilled_rows: int = 0

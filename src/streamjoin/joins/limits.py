@@ -17,7 +17,7 @@ from streamjoin.joins.selection import Selection
 from streamjoin.joins.selective import Selective
 from streamjoin.joins.stopwatch import Costs, Stopwatch
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.memory_limit import MemoryLimit
 from streamjoin.shedding.recall import N_GROUPS, Shares
@@ -67,7 +67,7 @@ class Limits:
         self._missed = self._known.recall.missed, self._known.recall.variance
         self._memory: MemoryLimit | None = None
         self._cut_work = 0
-        self.metrics = JoinMetrics()
+        self.metrics = JoinCounts()
 
     @classmethod
     def of(cls, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> "Limits | None":
@@ -96,7 +96,7 @@ class Limits:
         dropped = [
             len(arrivals[side].batch) - len(part.batch) for side, part in enumerate((left, right))
         ]
-        self.metrics += JoinMetrics(dropped_left=dropped[LEFT], dropped_right=dropped[RIGHT])
+        self.metrics += JoinCounts(dropped_left=dropped[LEFT], dropped_right=dropped[RIGHT])
         self._let_in, self._came_in = len(left.batch) + len(right.batch), came
         self._choose_parts((left, right), plan)
         return left, right
@@ -145,7 +145,7 @@ class Limits:
             self._selective.remember(arrived, cut, self._bytes_for_sample(), self._came_in.seconds)
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
         recall, (missed, variance) = self._known.recall, self._missed
-        self.metrics += JoinMetrics(
+        self.metrics += JoinCounts(
             cut_left=rows[LEFT],
             cut_right=rows[RIGHT],
             missed=_whole(recall.missed) - _whole(missed),
@@ -191,7 +191,7 @@ class Limits:
         if policy is not None and known is not None and plan.cpu_us is not None:
             self._selective = Selective(self._join, policy, self._state, known, self._store)
             self.metrics += self._selective.plan(arrived, plan.cpu_us)
-            self.metrics += JoinMetrics(lagging=int(plan.lagging))
+            self.metrics += JoinCounts(lagging=int(plan.lagging))
         elif known is not None:  # there was such a budget before
             for side in SIDES:
                 if known.sample_sizes[side]:

@@ -31,7 +31,7 @@ from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.selection import Selection
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.gate import Gate
 
 
@@ -144,9 +144,9 @@ class WindowJoinLogic:
         self._limits.remember(remembered, arrived)
         self.metrics += self._limits.metrics
 
-    def _counted(self, arrivals: tuple[Arrival, Arrival]) -> JoinMetrics:
+    def _counted(self, arrivals: tuple[Arrival, Arrival]) -> JoinCounts:
         rows = [len(a.batch) + a.nulls for a in arrivals]
-        return JoinMetrics(
+        return JoinCounts(
             rows_left=rows[LEFT],
             rows_right=rows[RIGHT],
             null_left=arrivals[LEFT].nulls,
@@ -156,7 +156,7 @@ class WindowJoinLogic:
 
     def _count_state(self) -> None:
         windows = [w for side in self.state.windows for w in side]
-        self.metrics += JoinMetrics(
+        self.metrics += JoinCounts(
             state_rows=sum(w.rows for w in windows),
             state_bytes=sum(w.size for w in windows) + self.state.sample_bytes,
             held_rows=sum(self.state.held),
@@ -175,7 +175,7 @@ class WindowJoinLogic:
             # A row is late because of an idle decision if it were not without one.
             gap = watermark - (strict if strict is not None else watermark - END)
             idle = [int(np.count_nonzero(rows.late_by <= gap)) for rows in late]
-            self.metrics += JoinMetrics(
+            self.metrics += JoinCounts(
                 late_left=len(late[LEFT]),
                 late_right=len(late[RIGHT]),
                 idle_late_left=idle[LEFT],
@@ -200,7 +200,7 @@ class WindowJoinLogic:
             if n:
                 tally["rows_out"] += n
                 yield emitted
-        self.metrics += JoinMetrics(**tally)
+        self.metrics += JoinCounts(**tally)
 
     def _fresh(self, pairs: Pairs) -> Pairs:
         """Leave out pairs with a tuple that is too old by now (JAQ-A9)."""

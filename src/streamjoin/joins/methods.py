@@ -27,7 +27,7 @@ from streamjoin.joins.matching import Bounds, Matcher, Moved, Part, bounds, over
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.selection import Selection, reachable
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.planning.algorithm_choice import Load, Method, choose
 
 
@@ -99,13 +99,13 @@ class Direction:
         """Rows and candidates that were looked at."""
         return sum(matcher.work for matcher in self._matchers)
 
-    def metrics(self) -> JoinMetrics:
+    def metrics(self) -> JoinCounts:
         """How stored rows were met."""
         if not self._selection.is_part:
-            return JoinMetrics(**{f"by_{self.method}": 1}) if self.windows else JoinMetrics()
+            return JoinCounts(**{f"by_{self.method}": 1}) if self.windows else JoinCounts()
         (low, high), at = bounds(self._join, self._side), self._part.batch.times
         near = self._remembered.reached(self._other, int(at[0]) - high, int(at[-1]) - low)
-        return JoinMetrics(
+        return JoinCounts(
             **({f"by_{self.method}": 1} if self.windows else {}),
             windows_read=len(self.windows),
             windows_skipped=len(set(near) - set(self.windows)),

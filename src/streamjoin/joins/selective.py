@@ -22,7 +22,7 @@ from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.row_sample import LOOKING, RowSample
 from streamjoin.joins.selection import Selection
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.selective import GAMMA, SelectiveState
 
 LOOKING_ROWS: Final = 2048
@@ -88,7 +88,7 @@ class Selective:
             stored = [remembered.part(side, window) for window in self._state.windows[side]]
             self._samples[side].update(stored, LOOKING_ROWS, LOOKING_BYTES)
 
-    def plan(self, arrived: tuple[Part, Part], cpu_us: float) -> JoinMetrics:
+    def plan(self, arrived: tuple[Part, Part], cpu_us: float) -> JoinCounts:
         """Choose what the batch probes; how much that is."""
         came = len(arrived[LEFT].batch) + len(arrived[RIGHT].batch)
         stored = sum(window.rows for side in self._state.windows for window in side)
@@ -100,7 +100,7 @@ class Selective:
             self.selection = Selection(self._join, self._axis, plan.chosen)
         self.looking = plan.looking
         done, skipped = plan.comparisons, plan.skipped
-        return JoinMetrics(
+        return JoinCounts(
             compared_left=round(done[LEFT]),
             compared_right=round(done[RIGHT]),
             skipped_left=round(skipped[LEFT]),

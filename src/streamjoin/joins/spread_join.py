@@ -19,7 +19,7 @@ from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.matching import Moved
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.gate import Gate
 
 MOST_KEYS: Final = 16
@@ -104,7 +104,7 @@ class SpreadJoinLogic:
             if isinstance(emitted, Pairs):
                 self._sample.add_pairs(emitted)
             yield emitted
-        self.metrics = own.metrics + JoinMetrics(hot_keys=len(self.spread.keys))
+        self.metrics = own.metrics + JoinCounts(hot_keys=len(self.spread.keys))
         self.late = own.late
         if any(self.spread.windows) or any(len(a.batch) for a in spread_arrivals):
             yield from cells.on_batch(spread_arrivals, now_us)

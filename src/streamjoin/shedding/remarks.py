@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics import JoinCounts
 
 CALM: Final = 3
 """Batches in a row that must do better before it is said: a load at the limit goes to and fro."""
@@ -16,8 +16,8 @@ class Remarks:
     Examples
     --------
     >>> remarks = Remarks()
-    >>> exact = JoinMetrics(rows_left=50, rows_right=50, compared_left=500, compared_right=500)
-    >>> part = JoinMetrics(rows_left=50, rows_right=50, compared_left=130, skipped_left=370,
+    >>> exact = JoinCounts(rows_left=50, rows_right=50, compared_left=500, compared_right=500)
+    >>> part = JoinCounts(rows_left=50, rows_right=50, compared_left=130, skipped_left=370,
     ...                    skipped_right=500, selective=2)
     >>> for batch, counted in enumerate([exact, part, part, exact, exact, exact]):
     ...     print(remarks.see(batch, counted))
@@ -30,14 +30,14 @@ class Remarks:
 
     Of many streams, tuples that probe and those that do not are counted, all together:
 
-    >>> Remarks().see(1, JoinMetrics(rows_left=50, compared_left=30, skipped_left=70))
+    >>> Remarks().see(1, JoinCounts(rows_left=50, compared_left=30, skipped_left=70))
     'batch 1: probing with 30 % of the tuples'
     """
 
     def __init__(self) -> None:
         self._mode, self._calm = EXACT, 0
 
-    def see(self, batch: int, counted: JoinMetrics) -> str | None:
+    def see(self, batch: int, counted: JoinCounts) -> str | None:
         """What a batch gives reason to say; of one without rows nothing is learned."""
         if not counted.rows_left + counted.rows_right:
             return None
@@ -61,19 +61,19 @@ class Remarks:
         return f"batch {batch}: {', '.join(said)}"
 
 
-def _mode(counted: JoinMetrics) -> int:
+def _mode(counted: JoinCounts) -> int:
     if counted.dropped_left or counted.dropped_right or counted.lagging:
         return TURNING_AWAY
     in_part = counted.selective or counted.cut_left or counted.cut_right or _skips_tuples(counted)
     return IN_PART if in_part else EXACT
 
 
-def _skips_tuples(counted: JoinMetrics) -> bool:
+def _skips_tuples(counted: JoinCounts) -> bool:
     """Whether it is a join of many streams, of which whole tuples do not probe."""
     return bool(counted.skipped_left and not counted.selective)
 
 
-def _said(counted: JoinMetrics) -> list[str]:
+def _said(counted: JoinCounts) -> list[str]:
     dropped, cut = (
         counted.dropped_left + counted.dropped_right,
         counted.cut_left + counted.cut_right,
@@ -96,7 +96,7 @@ def _said(counted: JoinMetrics) -> list[str]:
     return [text.replace("%", " %") for text in said]
 
 
-def _load(counted: JoinMetrics) -> str:
+def _load(counted: JoinCounts) -> str:
     """Comparisons of a full join, as a multiple of those that are made."""
     done = counted.compared_left + counted.compared_right
     skipped = counted.skipped_left + counted.skipped_right

@@ -19,7 +19,7 @@ from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
 from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState, refuse_other
-from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.arrivals import PackedRow, from_batches, from_frames, unpack, unpack_spread
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder
@@ -146,7 +146,7 @@ class ShardJoin:
         gate.write(run, (decided.shares[LEFT], decided.shares[RIGHT]))
         return int(decided.is_behind)
 
-    def _counters(self, metrics: JoinMetrics, label: int, packed: list[PackedRow]) -> str:
+    def _counters(self, metrics: JoinCounts, label: int, packed: list[PackedRow]) -> str:
         """The counters of one shard, without rows that another one counts."""
         shard = self.labels.index(label)
         counted: dict[str, int] = {}

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from streamjoin.joins.multi.settings import TOGETHER
-from streamjoin.metrics import METRIC_NAMES, JoinMetrics
+from streamjoin.metrics import METRIC_NAMES, JoinCounts
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -61,7 +61,7 @@ class BatchProgress:
     idle_late: int = 0
     state_rows: int | None = None
     state_bytes: int | None = None
-    counters: JoinMetrics = JoinMetrics()  # noqa: RUF009  # frozen
+    counters: JoinCounts = JoinCounts()  # noqa: RUF009  # frozen
     of_table: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -124,14 +124,14 @@ def _of_table(counters: dict[str, int | None]) -> dict[str, int]:
     return {name: value or 0 for name, value in counters.items()}
 
 
-def read_counters(document: dict[str, Any]) -> dict[str, JoinMetrics]:
+def read_counters(document: dict[str, Any]) -> dict[str, JoinCounts]:
     """What each join of a query counted, by its name, in one of Spark's progress documents.
 
     Examples
     --------
     >>> counted = {"second": {"counters": {"pairs": 4}}, "rows": {"n": 9}}
     >>> read_counters({"observedMetrics": counted})
-    {'second': JoinMetrics(..., pairs=4, ...)}
+    {'second': JoinCounts(..., pairs=4, ...)}
     """
     found = {name: _counters(v) for name, v in document.get("observedMetrics", {}).items()}
     return {name: _metrics(counters) for name, counters in found.items() if counters}
@@ -209,13 +209,13 @@ def _counters(values: dict[str, Any]) -> dict[str, int | None]:
     return {} if counters is None else _by_name(counters)
 
 
-def _metrics(counters: dict[str, int | None]) -> JoinMetrics:
+def _metrics(counters: dict[str, int | None]) -> JoinCounts:
     if "results" in counters:
         return _of_plan(counters)
-    return JoinMetrics(**{name: counters.get(name) or 0 for name in METRIC_NAMES})
+    return JoinCounts(**{name: counters.get(name) or 0 for name in METRIC_NAMES})
 
 
-def _of_plan(counters: dict[str, int | None]) -> JoinMetrics:
+def _of_plan(counters: dict[str, int | None]) -> JoinCounts:
     """What a join of many streams counted, as far as one of two counts the like.
 
     Examples
@@ -226,7 +226,7 @@ def _of_plan(counters: dict[str, int | None]) -> JoinMetrics:
     (0.75, 15, 5, 15)
     """
     same = {name: counters.get(name) or 0 for name in METRIC_NAMES if name in counters}
-    return JoinMetrics(**same | {
+    return JoinCounts(**same | {
         "pairs": counters["results"] or 0,
         "rows_left": _rows(counters, "rows") - (counters.get("rows_out") or 0),
         "compared_left": _total(counters, "probed"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
-class JoinMetrics:
+class JoinCounts:
     """Counts of one join over one batch (in one shard, or added up over all).
 
     Parameters
@@ -59,7 +59,7 @@ class JoinMetrics:
 
     Examples
     --------
-    >>> total = JoinMetrics(rows_left=2, pairs=1) + JoinMetrics(rows_left=3)
+    >>> total = JoinCounts(rows_left=2, pairs=1) + JoinCounts(rows_left=3)
     >>> total.rows_left, total.pairs, total.late_left
     (5, 1, 0)
     """
@@ -108,7 +108,7 @@ class JoinMetrics:
 
         Examples
         --------
-        >>> JoinMetrics(compared_left=30, skipped_left=70).fractions
+        >>> JoinCounts(compared_left=30, skipped_left=70).fractions
         (0.3, 1.0)
         """
         left, right = (
@@ -126,7 +126,7 @@ class JoinMetrics:
 
         Examples
         --------
-        >>> JoinMetrics(pairs=75, missed=25, missed_variance=16).recall
+        >>> JoinCounts(pairs=75, missed=25, missed_variance=16).recall
         0.75
         """
         return self.pairs / (self.pairs + self.missed) if self.pairs + self.missed > 0 else 1.0
@@ -137,17 +137,12 @@ class JoinMetrics:
 
         Examples
         --------
-        >>> low, high = JoinMetrics(pairs=75, missed=25, missed_variance=16).recall_interval
+        >>> low, high = JoinCounts(pairs=75, missed=25, missed_variance=16).recall_interval
         >>> round(low, 3), round(high, 3)
         (0.695, 0.814)
         """
-        total, skipped = self.pairs + self.missed, self.skipped_left + self.skipped_right
-        if total <= 0 and skipped:
-            return 0.0, 1.0  # nothing was seen of what was left out
-        if total <= 0 or self.missed_variance <= 0:
-            return self.recall, self.recall
-        error = 1.96 * float(self.missed_variance) ** 0.5
-        return self.pairs / (total + error), min(1.0, self.pairs / max(total - error, 1.0))
+        skipped = self.skipped_left + self.skipped_right
+        return recall_interval(self.pairs, self.missed, self.missed_variance, skipped > 0)
 
     @property
     def recall_error(self) -> float:
@@ -155,18 +150,47 @@ class JoinMetrics:
 
         Examples
         --------
-        >>> round(JoinMetrics(pairs=75, missed=25, missed_variance=16).recall_error, 3)
+        >>> round(JoinCounts(pairs=75, missed=25, missed_variance=16).recall_error, 3)
         0.059
         """
         low, high = self.recall_interval
         return (high - low) / 2
 
-    def __add__(self, other: "JoinMetrics") -> "JoinMetrics":
-        return JoinMetrics(*(getattr(self, f) + getattr(other, f) for f in METRIC_NAMES))
+    def __add__(self, other: "JoinCounts") -> "JoinCounts":
+        return JoinCounts(*(getattr(self, f) + getattr(other, f) for f in METRIC_NAMES))
 
-    def without_state(self) -> "JoinMetrics":
+    def without_state(self) -> "JoinCounts":
         """The counts that add up over batches: sizes and maxima do not."""
         return replace(self, state_rows=0, state_bytes=0, held_rows=0, busiest=0, hot_keys=0)
 
 
-METRIC_NAMES: tuple[str, ...] = tuple(field.name for field in fields(JoinMetrics))
+METRIC_NAMES: tuple[str, ...] = tuple(field.name for field in fields(JoinCounts))
+
+
+def recall_interval(
+    found: float, missed: float, variance: float, skipped: bool
+) -> tuple[float, float]:
+    """Between which bounds the recall is, in 95 of 100 cases.
+
+    Parameters
+    ----------
+    found
+        Results.
+    missed, variance
+        Estimate of those that were not found, and its variance.
+    skipped
+        Whether something was left out at all.
+
+    Examples
+    --------
+    >>> recall_interval(0, 0, 0.0, skipped=True), recall_interval(9, 0, 0.0, skipped=False)
+    ((0.0, 1.0), (1.0, 1.0))
+    """
+    total = found + missed
+    if total <= 0 and skipped:
+        return 0.0, 1.0  # nothing was seen of what was left out
+    if total <= 0 or variance <= 0:
+        recall = found / total if total > 0 else 1.0
+        return recall, recall
+    error = 1.96 * float(variance) ** 0.5
+    return found / (total + error), min(1.0, found / max(total - error, 1.0))

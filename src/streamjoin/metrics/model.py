@@ -1,0 +1,319 @@
+"""`JoinMetrics`: one form for what any join did, in a batch or in many."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal
+
+from streamjoin.metrics.ages import Ages
+from streamjoin.metrics.counts import recall_interval
+from streamjoin.metrics.windows import BasicWindows
+
+Kind = Literal["window", "plan", "table"]
+"""A join of two streams, of many, or with a table."""
+
+
+@dataclass(frozen=True)
+class InputMetrics:
+    """One input of a join.
+
+    Parameters
+    ----------
+    name
+        "left" and "right" of two streams, the streams' names of many, "stream" beside a table.
+    rows
+        Rows that came, whatever became of them.
+    late, idle_late, null
+        Rows left out: older than the watermark; those of them that an idle time-out made late;
+        without a key or a time.
+    dropped, cut
+        Rows left out for the budget: not let in; forgotten before their time.
+    alone
+        Rows that came out without a partner.
+    compared, skipped
+        Where CPU is limited: comparisons with this input's window (of many streams: tuples that
+        probed) that were made, and that were left out.
+    state_rows, state_bytes
+        What is remembered of it.
+
+    Examples
+    --------
+    >>> InputMetrics("left", rows=10, compared=30, skipped=70).fraction
+    0.3
+    """
+
+    name: str
+    rows: int = 0
+    late: int = 0
+    idle_late: int = 0
+    null: int = 0
+    dropped: int = 0
+    cut: int = 0
+    alone: int = 0
+    compared: int = 0
+    skipped: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+
+    @property
+    def fraction(self) -> float:
+        """The part that was probed: r_1 and r_2 of Gedik et al."""
+        every = self.compared + self.skipped
+        return self.compared / every if every else 1.0
+
+    def __add__(self, later: "InputMetrics") -> "InputMetrics":
+        counts = {name: getattr(self, name) + getattr(later, name) for name in _ADDED}
+        return replace(later, **counts)
+
+
+_ADDED: Final = (
+    "rows", "late", "idle_late", "null", "dropped", "cut", "alone", "compared", "skipped",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableMetrics:
+    """What a join with a table did besides.
+
+    Parameters
+    ----------
+    hits, looked_up, loads
+        Rows that the cache answered, rows that were looked up, partitions that were loaded.
+    shed, reloaded
+        Rows that were put off to keep within the CPU, and that came again.
+    cached_rows, waiting_rows, spilled_rows
+        Table rows in the cache; rows that wait in memory; rows that are put off.
+    """
+
+    hits: int = 0
+    looked_up: int = 0
+    loads: int = 0
+    shed: int = 0
+    reloaded: int = 0
+    cached_rows: int = 0
+    waiting_rows: int = 0
+    spilled_rows: int = 0
+
+    def __add__(self, later: "TableMetrics") -> "TableMetrics":
+        counts = ("hits", "looked_up", "loads", "shed", "reloaded")
+        return replace(
+            later, **{name: getattr(self, name) + getattr(later, name) for name in counts}
+        )
+
+
+@dataclass(frozen=True)
+class JoinMetrics:
+    """What a join did in a batch, or (added up) in many.
+
+    Counts add up over batches; what is remembered, chosen or measured is that of the last one.
+
+    Parameters
+    ----------
+    name, kind
+        Name of its counters; what it joins.
+    batch, batches
+        Number of the last batch, and how many there are.
+    at, seconds
+        When the last batch began, in seconds since 1970; how long all of them took.
+    inputs
+        What was counted of each input.
+    pairs, rows_out, stale
+        Results found; rows that came out; results withheld because a tuple in them is too old.
+    missed, missed_variance
+        Estimate of the results that were not found because of a budget, and its variance.
+    state_rows, state_bytes, held_rows
+        What is remembered; rows that wait for their place in the order.
+    work, busiest, hot_keys
+        Rows and pairs handled, by all shards and by the busiest; keys spread over shards.
+    selective, lagging
+        Shards that probed in part; shards in which to receive rows takes more than the budget.
+    cpu_us, budget_us
+        CPU time of the join, and what it was allowed; 0 without such a budget.
+    costs_us
+        CPU time of one operation by name, as measured: receiving, comparing, emitting.
+    planned
+        Comparisons (of many streams: probing tuples) that the budget has room for.
+    behind
+        Seconds by which the newest row is older than the end of the batch; None if not known.
+    ages
+        How old results are.
+    windows
+        Of each input by name, what was probed where.
+    allowances
+        Of many streams on a budget: tuples a second that may probe, by half-way join.
+    algorithm, driver
+        How matches were looked for; the input that drove an n-ary join last.
+    table
+        What a join with a table did besides.
+
+    Examples
+    --------
+    >>> first = JoinMetrics(batch=0, inputs=(InputMetrics("left", rows=5),), pairs=3, state_rows=9)
+    >>> then = JoinMetrics(batch=1, inputs=(InputMetrics("left", rows=2),), missed=1, state_rows=4)
+    >>> total = first + then
+    >>> total.batches, total.rows_in, total.pairs, total.recall, total.state_rows
+    (2, 7, 3, 0.75, 4)
+    >>> JoinMetrics.from_dict(total.to_dict()) == total
+    True
+    """
+
+    name: str = "streamjoin"
+    kind: Kind = "window"
+    batch: int = 0
+    batches: int = 1
+    at: float = 0.0
+    seconds: float = 0.0
+    inputs: tuple[InputMetrics, ...] = ()
+    pairs: int = 0
+    rows_out: int = 0
+    stale: int = 0
+    missed: float = 0
+    missed_variance: float = 0.0
+    state_rows: int = 0
+    state_bytes: int = 0
+    held_rows: int = 0
+    work: int = 0
+    busiest: int = 0
+    hot_keys: int = 0
+    selective: int = 0
+    lagging: int = 0
+    cpu_us: int = 0
+    budget_us: int = 0
+    costs_us: Mapping[str, float] = field(default_factory=dict)
+    planned: int = 0
+    behind: float | None = None
+    ages: Ages | None = None
+    windows: Mapping[str, BasicWindows] = field(default_factory=dict)
+    allowances: Mapping[str, float] = field(default_factory=dict)
+    algorithm: str = ""
+    driver: str = ""
+    table: TableMetrics | None = None
+
+    @property
+    def rows_in(self) -> int:
+        """Rows of all inputs."""
+        return self._sum("rows")
+
+    @property
+    def late(self) -> int:
+        """Rows that were too late."""
+        return self._sum("late")
+
+    @property
+    def null(self) -> int:
+        """Rows without a key or a time."""
+        return self._sum("null")
+
+    @property
+    def alone(self) -> int:
+        """Rows that came out without a partner."""
+        return self._sum("alone")
+
+    @property
+    def compared(self) -> int:
+        """Comparisons made (of many streams: tuples that probed), where CPU is limited."""
+        return self._sum("compared")
+
+    @property
+    def skipped(self) -> int:
+        """Those that were left out."""
+        return self._sum("skipped")
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """All that was left out, by cause: rows, and where the cause says so something else."""
+        table = self.table or TableMetrics()
+        every = {
+            "late": self.late,
+            "null": self.null,
+            "dropped": self._sum("dropped"),
+            "cut": self._sum("cut"),
+            "skipped comparisons": self.skipped,
+            "stale results": self.stale,
+            "put off": table.shed,
+        }
+        return {cause: n for cause, n in every.items() if n}
+
+    @property
+    def recall(self) -> float:
+        """Estimated share of the results that were found."""
+        every = self.pairs + self.missed
+        return self.pairs / every if every > 0 else 1.0
+
+    @property
+    def recall_interval(self) -> tuple[float, float]:
+        """Between which bounds the recall is, in 95 of 100 cases."""
+        return recall_interval(self.pairs, self.missed, self.missed_variance, self.skipped > 0)
+
+    @property
+    def recall_error(self) -> float:
+        """Half the width of that interval."""
+        low, high = self.recall_interval
+        return (high - low) / 2
+
+    @property
+    def hit_share(self) -> float | None:
+        """Share of the rows that the cache answered; None without one."""
+        if self.table is None:
+            return None
+        return self.table.hits / self.rows_in if self.rows_in else 0.0
+
+    def __add__(self, later: "JoinMetrics") -> "JoinMetrics":
+        counts = {name: getattr(self, name) + getattr(later, name) for name in _COUNTS}
+        return replace(
+            later,
+            **counts,
+            inputs=_inputs(self.inputs, later.inputs),
+            ages=_together(self.ages, later.ages),
+            table=_together(self.table, later.table),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold; what is zero, empty or not known is left out."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values["inputs"] = [_without_zeros(vars(one)) for one in self.inputs]
+        values["windows"] = {name: one.to_dict() for name, one in self.windows.items()}
+        values["ages"] = None if self.ages is None else self.ages.to_dict()
+        values["table"] = None if self.table is None else vars(self.table)
+        low, high = self.recall_interval
+        if self.missed or low < 1.0:
+            values["recall"] = [round(value, 6) for value in (low, self.recall, high)]
+        return {"name": self.name, "batch": self.batch, **_without_zeros(values)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "JoinMetrics":
+        """Read `to_dict` back; what a later version adds is passed over."""
+        known = {one.name: values[one.name] for one in fields(cls) if one.name in values}
+        known["inputs"] = tuple(InputMetrics(**one) for one in values.get("inputs", ()))
+        strips = values.get("windows", {})
+        known["windows"] = {name: BasicWindows.from_dict(one) for name, one in strips.items()}
+        if "ages" in values:
+            known["ages"] = Ages.from_dict(values["ages"])
+        if "table" in values:
+            known["table"] = TableMetrics(**values["table"])
+        return cls(**known)
+
+    def _sum(self, name: str) -> int:
+        return sum(getattr(one, name) for one in self.inputs)
+
+
+_COUNTS: Final = (
+    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "work",
+    "selective", "lagging", "cpu_us", "budget_us", "planned",
+)  # fmt: skip
+
+
+def _inputs(
+    before: tuple[InputMetrics, ...], later: tuple[InputMetrics, ...]
+) -> tuple[InputMetrics, ...]:
+    known = {one.name: one for one in before}
+    return tuple(known[one.name] + one if one.name in known else one for one in later)
+
+
+def _together(before: Any, later: Any) -> Any:
+    if before is None or later is None:
+        return before if later is None else later
+    return before + later
+
+
+def _without_zeros(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value}
