@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from streamjoin import local, oracle
     from streamjoin._explain import explain
     from streamjoin.spark.frames import join
-    from streamjoin.spark.log_shedding import log_shedding
     from streamjoin.spark.multi_frames import multi_join
+    from streamjoin.spark.recording import record
     from streamjoin.spark.rescale import rescale
     from streamjoin.spark.sql import sql
+    from streamjoin.spark.status import status
     from streamjoin.spark.table_frames import table_join
     from streamjoin.tables.parquet import parquet_table
     from streamjoin.tables.sql import sql_table
@@ -48,14 +49,15 @@ __all__ = [
     "explain",
     "join",
     "local",
-    "log_shedding",
     "multi_join",
     "oracle",
     "parquet_table",
+    "record",
     "rescale",
     "rows",
     "sql",
     "sql_table",
+    "status",
     "table_join",
 ]
 
@@ -64,10 +66,11 @@ _TABLES = {"parquet_table": "streamjoin.tables.parquet", "sql_table": "streamjoi
 _SPARK = {
     "explain": "streamjoin._explain",
     "join": "streamjoin.spark.frames",
-    "log_shedding": "streamjoin.spark.log_shedding",
     "multi_join": "streamjoin.spark.multi_frames",
+    "record": "streamjoin.spark.recording",
     "rescale": "streamjoin.spark.rescale",
     "sql": "streamjoin.spark.sql",
+    "status": "streamjoin.spark.status",
     "table_join": "streamjoin.spark.table_frames",
 }
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")

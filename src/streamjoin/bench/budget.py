@@ -25,7 +25,7 @@ from streamjoin.budget import Budget
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.frames import join
 from streamjoin.spark.session import start_session
-from streamjoin.spark.watch import COUNTERS_FIELD
+from streamjoin.spark.progress import COUNTERS_FIELD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

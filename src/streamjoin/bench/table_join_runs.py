@@ -21,7 +21,7 @@ from streamjoin.bench.table_join_systems import CORES, OURS, STATIC, SYSTEMS, Pl
 from streamjoin.bench.table_memory import Memory, Sampler, read_workers
 from streamjoin.budget import machine_bytes
 from streamjoin.spark.session import start_session
-from streamjoin.spark.watch import COUNTERS_FIELD
+from streamjoin.spark.progress import COUNTERS_FIELD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from streamjoin.joins.selection import Selection
 from streamjoin.joins.selective import Selective
 from streamjoin.joins.stopwatch import Costs, Stopwatch
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinCounts
+from streamjoin.metrics import Details, JoinCounts
 from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.memory_limit import MemoryLimit
 from streamjoin.shedding.recall import N_GROUPS, Shares
@@ -171,6 +171,21 @@ class Limits:
         """CPU time of the batch by what its operations cost, for `charge`."""
         self.watch.count(costs, self._all_work(work), results)
         return costs.received * self._let_in + self.watch.found_us + self.watch.used_us
+
+    def details(self, work: int) -> Details:
+        """What the batch was allowed, and what it chose; to be asked before it is charged."""
+        known = self._known.selective
+        if self._selective is None or known is None:
+            return Details()
+        costs = {"receiving": known.receiving, "comparing": known.comparing}
+        costs["emitting"] = known.emitting
+        return Details(
+            budget_us=round(known.allowed),
+            planned=self.metrics.compared_left + self.metrics.compared_right,
+            looked_at=self._all_work(work),
+            costs_us={name: float(f"{cost.each:.4g}") for name, cost in costs.items()},
+            windows=self._selective.strips(),
+        )
 
     def _all_work(self, work: int) -> int:
         """That of the join, and that of looking into samples."""

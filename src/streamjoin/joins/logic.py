@@ -13,6 +13,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from streamjoin.joins.asof import nearest
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
 from streamjoin.joins.late_rows import split_late
 from streamjoin.joins.limits import Limits
+from streamjoin.joins.looking import PairsSeen
 from streamjoin.joins.matching import Moved, Part, piece_rows
 from streamjoin.joins.methods import Direction
 from streamjoin.joins.ordering import release
@@ -31,7 +33,7 @@ from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.selection import Selection
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinCounts
+from streamjoin.metrics import Details, JoinCounts
 from streamjoin.shedding.gate import Gate
 
 
@@ -80,6 +82,7 @@ class WindowJoinLogic:
         """
         join, state = self.join, self.state
         remembered = Remembered(join, state, self._store)
+        self._seen = PairsSeen(join)
         self._limits = Limits.of(join, state, self._store)
         self.metrics = self._counted(arrivals)
         on_time = self._split_late(arrivals)
@@ -124,6 +127,14 @@ class WindowJoinLogic:
         assert self._limits is not None
         return self._limits.counted_us(costs, self._work, self.metrics.pairs)
 
+    @property
+    def details(self) -> Details:
+        """What is to be told of the batch besides its counts; ask before it is charged."""
+        seen = Details(newest=self.state.newest, ages=self._seen.ages)
+        limits = Details() if self._limits is None else self._limits.details(self._work)
+        windows = limits.windows or self._seen.windows
+        return replace(seen + limits, windows=windows)
+
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost, where the next one is to be regulated by that."""
         if self._limits is not None:
@@ -155,10 +166,17 @@ class WindowJoinLogic:
         )
 
     def _count_state(self) -> None:
-        windows = [w for side in self.state.windows for w in side]
+        rows, sizes = (
+            [sum(getattr(w, name) for w in side) for side in self.state.windows]
+            for name in ("rows", "size")
+        )
         self.metrics += JoinCounts(
-            state_rows=sum(w.rows for w in windows),
-            state_bytes=sum(w.size for w in windows) + self.state.sample_bytes,
+            state_rows=sum(rows),
+            state_bytes=sum(sizes) + self.state.sample_bytes,
+            state_rows_left=rows[LEFT],
+            state_rows_right=rows[RIGHT],
+            state_bytes_left=sizes[LEFT],
+            state_bytes_right=sizes[RIGHT],
             held_rows=sum(self.state.held),
         )
 
@@ -185,7 +203,7 @@ class WindowJoinLogic:
 
     def _counting(self, results: Iterator[Emitted]) -> Iterator[Emitted]:
         """Hand out what is a result, and count it."""
-        how, tally = self.join.how, Counter[str]()
+        how, tally, newest = self.join.how, Counter[str](), self.state.newest
         for emitted in results:
             n = len(emitted)
             if isinstance(emitted, Pairs):
@@ -195,6 +213,8 @@ class WindowJoinLogic:
                 emitted = self._fresh(emitted)
                 tally["stale"] += n - len(emitted)
                 n = len(emitted)
+                if n and newest is not None:
+                    self._seen.see(emitted, newest)
             elif how != "semi":
                 tally[("alone_left", "alone_right")[emitted.side]] += n
             if n:
@@ -204,7 +224,7 @@ class WindowJoinLogic:
 
     def _fresh(self, pairs: Pairs) -> Pairs:
         """Leave out pairs with a tuple that is too old by now (JAQ-A9)."""
-        newest = max((t for t in self.state.latest if t is not None), default=None)
+        newest = self.state.newest
         for side, age in zip(SIDES, self.join.freshness_us, strict=True):
             if age is not None and newest is not None and len(pairs):
                 times = pairs.batches[side].times[pairs.positions[side]]

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
-from streamjoin.core.cells import Axis, FloatArray, together
+from streamjoin.core.cells import CELLS, Axis, FloatArray, together
 from streamjoin.joins.base import Pairs, WindowStore
+from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.matching import Matcher, Part, bounds, over_rows
 from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.row_sample import LOOKING, RowSample
 from streamjoin.joins.selection import Selection
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinCounts
+from streamjoin.metrics import BasicWindows, JoinCounts
 from streamjoin.shedding.selective import GAMMA, SelectiveState
 
 LOOKING_ROWS: Final = 2048
@@ -92,9 +93,9 @@ class Selective:
         """Choose what the batch probes; how much that is."""
         came = len(arrived[LEFT].batch) + len(arrived[RIGHT].batch)
         stored = sum(window.rows for side in self._state.windows for window in side)
-        self._comparisons, met = self._count(arrived)
+        self._comparisons, self._met = self._count(arrived)
         plan = self._known.plan(
-            self._policy, self._axis, self._comparisons, met, came, stored, cpu_us
+            self._policy, self._axis, self._comparisons, self._met, came, stored, cpu_us
         )
         if plan.chosen is not None:
             self.selection = Selection(self._join, self._axis, plan.chosen)
@@ -107,6 +108,20 @@ class Selective:
             skipped_right=round(skipped[RIGHT]),
             selective=int(plan.chosen is not None),
         )
+
+    def strips(self) -> dict[str, BasicWindows]:
+        """What is probed where, and what was found there until now."""
+        axis, known, chosen = self._axis, self._known, self.selection.chosen
+        made = self._comparisons if chosen is None else np.where(chosen, self._comparisons, 0.0)
+        strips = {}
+        for side in SIDES:
+            every, done = (axis.in_basic(of, side) for of in (self._comparisons, made))
+            if len(every) and known.productivity.is_known:
+                found = every * known.productivity.per_comparison("found", side)
+                first = known.priorities(axis, self._comparisons, self._met, side)
+                lists = (tuple(of.tolist()) for of in (done, every - done, found, first))
+                strips[SIDE_NAMES[side]] = BasicWindows(axis.cell_us * CELLS / 1e6, *lists)
+        return strips
 
     def look(self, arrived: tuple[Part, Part]) -> Iterator[tuple[Pairs, tuple[Part, Part]]]:
         """Compare arrivals with the samples; pairs that are found nowhere else come out."""

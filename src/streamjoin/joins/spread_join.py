@@ -105,10 +105,12 @@ class SpreadJoinLogic:
                 self._sample.add_pairs(emitted)
             yield emitted
         self.metrics = own.metrics + JoinCounts(hot_keys=len(self.spread.keys))
+        self.details = own.details
         self.late = own.late
         if any(self.spread.windows) or any(len(a.batch) for a in spread_arrivals):
             yield from cells.on_batch(spread_arrivals, now_us)
             self.metrics += cells.metrics
+            self.details += cells.details
             self.late = own.late[0].and_also(cells.late[0]), own.late[1].and_also(cells.late[1])
 
     def charge(self, cpu_us: float) -> None:

@@ -188,6 +188,11 @@ class WindowJoinState(Progress):
     sampled: list[int] = field(default_factory=lambda: [0, 0])
 
     @property
+    def newest(self) -> int | None:
+        """The largest event time of both sides."""
+        return max((time for time in self.latest if time is not None), default=None)
+
+    @property
     def sample_bytes(self) -> int:
         """Bytes of all samples."""
         selective = None if self.shedding is None else self.shedding.selective

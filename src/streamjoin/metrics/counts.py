@@ -26,7 +26,8 @@ class JoinCounts:
     rows_out
         Rows that came out; those that a condition left to Spark then removes are counted too.
     state_rows, state_bytes
-        What is remembered after the batch.
+        What is remembered after the batch; and of that the rows of each side (``state_rows_left``
+        and so on).
     held_rows
         Rows that wait for their place in the total order, where windows count tuples.
     work
@@ -79,6 +80,10 @@ class JoinCounts:
     rows_out: int = 0
     state_rows: int = 0
     state_bytes: int = 0
+    state_rows_left: int = 0
+    state_rows_right: int = 0
+    state_bytes_left: int = 0
+    state_bytes_right: int = 0
     held_rows: int = 0
     work: int = 0
     busiest: int = 0
@@ -161,7 +166,8 @@ class JoinCounts:
 
     def without_state(self) -> "JoinCounts":
         """The counts that add up over batches: sizes and maxima do not."""
-        return replace(self, state_rows=0, state_bytes=0, held_rows=0, busiest=0, hot_keys=0)
+        sizes = [name for name in METRIC_NAMES if name.startswith("state_")]
+        return replace(self, **dict.fromkeys([*sizes, "held_rows", "busiest", "hot_keys"], 0))
 
 
 METRIC_NAMES: tuple[str, ...] = tuple(field.name for field in fields(JoinCounts))

@@ -130,8 +130,9 @@ class JoinMetrics:
         CPU time of the join, and what it was allowed; 0 without such a budget.
     costs_us
         CPU time of one operation by name, as measured: receiving, comparing, emitting.
-    planned
-        Comparisons (of many streams: probing tuples) that the budget has room for.
+    planned, looked_at
+        Comparisons (of many streams: probing tuples) that the budget has room for; and rows and
+        candidates that were looked at for those made, which an index makes fewer.
     behind
         Seconds by which the newest row is older than the end of the batch; None if not known.
     ages
@@ -180,6 +181,7 @@ class JoinMetrics:
     budget_us: int = 0
     costs_us: Mapping[str, float] = field(default_factory=dict)
     planned: int = 0
+    looked_at: int = 0
     behind: float | None = None
     ages: Ages | None = None
     windows: Mapping[str, BasicWindows] = field(default_factory=dict)
@@ -277,19 +279,21 @@ class JoinMetrics:
         low, high = self.recall_interval
         if self.missed or low < 1.0:
             values["recall"] = [round(value, 6) for value in (low, self.recall, high)]
-        return {"name": self.name, "batch": self.batch, **_without_zeros(values)}
+        known = {} if self.behind is None else {"behind": self.behind}  # also if that is 0
+        return {"name": self.name, "batch": self.batch, **_without_zeros(values), **known}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "JoinMetrics":
         """Read `to_dict` back; what a later version adds is passed over."""
-        known = {one.name: values[one.name] for one in fields(cls) if one.name in values}
-        known["inputs"] = tuple(InputMetrics(**one) for one in values.get("inputs", ()))
+        known = _known(cls, values)
+        inputs = values.get("inputs", ())
+        known["inputs"] = tuple(InputMetrics(**_known(InputMetrics, one)) for one in inputs)
         strips = values.get("windows", {})
         known["windows"] = {name: BasicWindows.from_dict(one) for name, one in strips.items()}
         if "ages" in values:
             known["ages"] = Ages.from_dict(values["ages"])
         if "table" in values:
-            known["table"] = TableMetrics(**values["table"])
+            known["table"] = TableMetrics(**_known(TableMetrics, values["table"]))
         return cls(**known)
 
     def _sum(self, name: str) -> int:
@@ -299,6 +303,7 @@ class JoinMetrics:
 _COUNTS: Final = (
     "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "work",
     "selective", "lagging", "cpu_us", "budget_us", "planned",
+    "looked_at",
 )  # fmt: skip
 
 
@@ -306,13 +311,19 @@ def _inputs(
     before: tuple[InputMetrics, ...], later: tuple[InputMetrics, ...]
 ) -> tuple[InputMetrics, ...]:
     known = {one.name: one for one in before}
-    return tuple(known[one.name] + one if one.name in known else one for one in later)
+    for one in later:
+        known[one.name] = known[one.name] + one if one.name in known else one
+    return tuple(known.values())
 
 
 def _together(before: Any, later: Any) -> Any:
     if before is None or later is None:
         return before if later is None else later
     return before + later
+
+
+def _known(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {one.name: values[one.name] for one in fields(kind) if one.name in values}
 
 
 def _without_zeros(values: Mapping[str, Any]) -> dict[str, Any]:

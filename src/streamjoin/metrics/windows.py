@@ -16,7 +16,8 @@ class BasicWindows:
     seconds
         Length of a basic window.
     compared, skipped
-        Comparisons with its rows that were made, and that were left out.
+        Comparisons with its rows that were made, and that were left out; empty where they are not
+        counted, as without a budget: then all were made.
     found
         Pairs that its rows are part of, found or (where some are left out) estimated.
     priority
@@ -41,6 +42,8 @@ class BasicWindows:
     @property
     def fractions(self) -> tuple[float, ...]:
         """The part of each basic window that was probed."""
+        if not self.compared:
+            return (1.0,) * len(self.found)
         return tuple(
             done / (done + left_out) if done + left_out else 1.0
             for done, left_out in zip(self.compared, self.skipped, strict=True)
@@ -48,11 +51,21 @@ class BasicWindows:
 
     @property
     def density(self) -> tuple[float, ...]:
-        """Pairs for each comparison of a full join: the match density (GED-A6)."""
+        """Pairs for each comparison of a full join: the match density; empty if not counted."""
+        if not self.compared:
+            return ()
         return tuple(
             found / (done + left_out) if done + left_out else 0.0
             for found, done, left_out in zip(self.found, self.compared, self.skipped, strict=True)
         )
+
+    def __add__(self, other: "BasicWindows") -> "BasicWindows":
+        """Of two shards: comparisons and pairs are added up, of priorities the mean is taken."""
+        sums = [_sum(getattr(self, name), getattr(other, name)) for name in _LISTS[:3]]
+        priority = tuple(value / 2 for value in _sum(self.priority, other.priority))
+        if not self.priority or not other.priority:
+            priority = self.priority or other.priority
+        return BasicWindows(self.seconds, *sums, priority)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold, to four digits."""
@@ -63,6 +76,12 @@ class BasicWindows:
     def from_dict(cls, values: Mapping[str, Any]) -> "BasicWindows":
         """Read `to_dict` back."""
         return cls(values["seconds"], *(tuple(values.get(name, ())) for name in _LISTS))
+
+
+def _sum(mine: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
+    if not mine or not theirs:
+        return mine or theirs
+    return tuple(x + y for x, y in zip(mine, theirs, strict=True))
 
 
 def _short(value: float) -> float:

@@ -3,5 +3,5 @@
 Read `regulation.py` (how many tuples are let in and how much is remembered: plans, nothing is
 applied here), `selection.py` (which tuples), `selective.py` and `productivity.py` (which parts of
 the windows are probed), `gate.py` (which part of the rows is packed at all), `recall.py` (what was
-missed, and how sure that is), `remarks.py` (what to say of it).
+missed, and how sure that is).
 """

@@ -194,6 +194,15 @@ class SelectiveState:
         skipped = full[0] - done[0], full[1] - done[1]
         return SelectivePlan(chosen, looking, done, skipped)
 
+    def priorities(
+        self, axis: Axis, comparisons: FloatArray, met: FloatArray, side: Side
+    ) -> FloatArray:
+        """Results for each microsecond that the basic windows of a side take, the newest first."""
+        costs = sum(self._costs(axis, comparisons, met, side))
+        basic = self._basic(axis, comparisons, np.asarray(costs), side)
+        priorities: FloatArray = basic.values / np.maximum(basic.costs, 1e-9)
+        return np.where(basic.costs > 0, priorities, 0.0)
+
     def charge(
         self, cpu_us: float, finding_us: float, emitting_us: float, done: tuple[int, int, int]
     ) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from time import thread_time_ns
 from typing import Any
 
@@ -127,14 +127,15 @@ class PlanShard:
         """The row with the counters, and with how far this operator has come if one follows."""
         counters = self._counters(logic.counts, label, packed)
         marks = (logic.state.watermark, logic.state.newest)
-        return self.form.counters_table(counters, marks[: self.form.marks])
+        details = replace(logic.details, allowances={}) if self.join.is_partial else logic.details
+        return self.form.counters_table(counters, details, marks[: self.form.marks])
 
     def _read(self, directory: bytes | None) -> MultiJoinState:
         if directory is None:
             return MultiJoinState.of(self.join)
         return MultiJoinState.from_dict(read_agreed(directory, self.agreed))
 
-    def _counters(self, counts: Counts, label: int, packed: list[PackedRow]) -> str:
+    def _counters(self, counts: Counts, label: int, packed: list[PackedRow]) -> list[int]:
         first = label == self.labels[0]
         counts["busiest"] = counts["work"]
         for number, one in enumerate(self.join.inputs):
@@ -142,7 +143,7 @@ class PlanShard:
             counts[f"rows_{one.name}"] = sum(int(row.total) for row in mine) if first else 0
             if not self.routing.counts(self.labels.index(label), number):
                 counts[f"late_{one.name}"] = counts[f"idle_late_{one.name}"] = 0
-        return json.dumps([counts[name] for name in self.form.metrics])
+        return [counts[name] for name in self.form.metrics]
 
     def _write_late(self, logic: MultiJoinLogic, label: int, run: Run) -> None:
         """Keep the late rows of a batch, if asked to."""

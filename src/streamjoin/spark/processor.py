@@ -103,7 +103,7 @@ class ShardJoin:
         stores[0].drop_other_copies(
             stores[0].copies(state.windows) | stores[1].copies(spread.windows)
         )
-        yield self.form.counters_table(self._counters(metrics, label, packed))
+        yield self.form.counters_table(self._counters(metrics, label, packed), logic.details)
 
     def _read(self, directory: bytes | None) -> tuple[WindowJoinState, SpreadState]:
         if directory is None:
@@ -146,7 +146,7 @@ class ShardJoin:
         gate.write(run, (decided.shares[LEFT], decided.shares[RIGHT]))
         return int(decided.is_behind)
 
-    def _counters(self, metrics: JoinCounts, label: int, packed: list[PackedRow]) -> str:
+    def _counters(self, metrics: JoinCounts, label: int, packed: list[PackedRow]) -> list[float]:
         """The counters of one shard, without rows that another one counts."""
         shard = self.labels.index(label)
         counted: dict[str, int] = {}
@@ -161,7 +161,7 @@ class ShardJoin:
                 turned_away = sum(int(row.dropped) for row in packed if row.side == side)
                 counted[f"dropped_{name}"] = before + turned_away
         counts = replace(metrics, **counted, busiest=metrics.work)
-        return json.dumps([getattr(counts, name) for name in METRIC_NAMES])
+        return [getattr(counts, name) for name in METRIC_NAMES]
 
     def _write_late(self, logic: SpreadJoinLogic, label: int, run: Run) -> None:
         """Keep the late rows of a batch, if asked to."""
@@ -180,7 +180,7 @@ class ShardJoin:
         for columns in gather(emitted.take(self.join.output) for emitted in results):
             yield from self.form.table(columns).to_batches()
         counters = self._counters(logic.metrics, key[0].as_py(), packed)
-        yield from self.form.counters_table(counters).to_batches()
+        yield from self.form.counters_table(counters, logic.details).to_batches()
 
 
 class Shard(Protocol):

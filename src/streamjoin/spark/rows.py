@@ -3,12 +3,15 @@
 Columns of plain types leave as they are: frames whose columns are Arrow arrays, which Spark takes
 over without a copy (*flat*). PySpark converts nested values one row at a time in Python, so results
 with arrays, maps or structs leave as Arrow blobs instead and are unpacked by one more
-``mapInArrow`` (*blobs*). One extra row per shard and batch carries the counters as JSON; `finish`
-adds them up with ``observe`` and takes that row out.
+``mapInArrow`` (*blobs*). One extra row per shard and batch carries the counters as JSON, and after
+a tab what else the shard has to tell; `finish` adds up the counters with ``observe``, leaves the
+rest beside them as a list, and takes that row out.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -23,9 +26,11 @@ from pyspark.sql.types import (
 )
 
 from streamjoin.joins.base import OutputColumn
-from streamjoin.metrics import METRIC_NAMES
+from streamjoin.metrics import METRIC_NAMES, Details
 from streamjoin.spark.pack import unpacker
-from streamjoin.spark.watch import COUNTERS_FIELD
+from streamjoin.spark.progress import COUNTERS_FIELD, DETAILS_FIELD
+
+TAB: Final = "\t"
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,10 @@ class OutputForm:
         blob = pa.array([rows.serialize().to_pybytes()], pa.binary())
         return pa.table([blob, pa.nulls(1, pa.string())], self.schema.names)
 
-    def counters_table(self, counters: str, marks: Sequence[int | None] = ()) -> pa.Table:
-        """The row that carries the counters, and says how far the join has come."""
+    def counters_table(
+        self, counters: Sequence[float], details: Details, marks: Sequence[int | None] = ()
+    ) -> pa.Table:
+        """The row that carries the counters and details, and says how far the join has come."""
         kinds = [pa.int64() if _is_instant(c.type) else c.type for c in self.columns]
         row = [pa.nulls(1, kind) for kind in kinds[: len(kinds) - self.marks]]
         row += [pa.array([mark], pa.int64()) for mark in marks]
@@ -94,7 +101,8 @@ class OutputForm:
                 rows = pa.RecordBatch.from_arrays(typed, schema=self.arrow)
                 blob = rows.serialize().to_pybytes()
             row = [pa.array([blob], pa.binary())]
-        return pa.table([*row, pa.array([counters])], self.schema.names)
+        told = json.dumps(list(counters)) + TAB + details.to_json()
+        return pa.table([*row, pa.array([told])], self.schema.names)
 
     def finish(self, emitted: DataFrame, name: str) -> DataFrame:
         """Observe the counters under a name and give the rows their names and types."""
@@ -132,7 +140,7 @@ def _totals(column: str, names: tuple[str, ...]) -> Column:
     places, none = F.sequence(F.lit(0), F.lit(n - 1)), F.lit(None).cast("double")
 
     def add(total: Column, row: Column) -> Column:
-        values = F.from_json(row, "array<double>")
+        values = F.from_json(F.substring_index(row, TAB, 1), "array<double>")
         return F.transform(
             places,
             lambda i: F.when(i == busiest, F.greatest(total[i], values[i])).otherwise(
@@ -140,14 +148,19 @@ def _totals(column: str, names: tuple[str, ...]) -> Column:
             ),
         )
 
-    totals = F.aggregate(F.collect_list(column), F.array_repeat(none, n), add)
     kinds = {"missed_variance": "double"}
     fields = [(i, name, kinds.get(name, "bigint")) for i, name in enumerate(names)]
 
-    def named(values: Column) -> Column:
-        return F.struct(*(values[i].cast(kind).alias(name) for i, name, kind in fields))
+    def told(rows: Column) -> Column:
+        details = F.transform(rows, lambda row: F.substring_index(row, TAB, -1))
 
-    return F.transform(F.array(totals), named)[0]
+        def named(values: Column) -> Column:
+            counters = (values[i].cast(kind).alias(name) for i, name, kind in fields)
+            return F.struct(*counters, details.alias(DETAILS_FIELD))
+
+        return F.transform(F.array(F.aggregate(rows, F.array_repeat(none, n), add)), named)[0]
+
+    return F.transform(F.array(F.collect_list(column)), told)[0]
 
 
 def _is_instant(data_type: pa.DataType) -> bool:

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from streamjoin.errors import TableError
 from streamjoin.joins.base import MemoryStore, WindowStore
 from streamjoin.joins.table.arrivals import TableArrival, stored
-from streamjoin.joins.table.logic import Counts, TableJoinLogic
+from streamjoin.joins.table.logic import TableJoinLogic
 from streamjoin.joins.table.settings import PART, TableJoin
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.spark.processor import gather, read_agreed, to_frame
@@ -134,7 +134,8 @@ class TableShard:
             current.note_reached()
         logic.counts["cpu_us"] = (thread_time_ns() - started) // 1000
         logic.counts["work"] = logic.counts["busiest"] = logic.counts["rows"]
-        yield self.form.counters_table(self._counters(logic.counts))
+        counters = [logic.counts[name] for name in METRICS]
+        yield self.form.counters_table(counters, logic.details)
 
     def _arrival(self, packed: list[PackedRows], version: str) -> TableArrival:
         schema = stored(self.join.stream, pa.field(PART, pa.int32()))
@@ -159,9 +160,6 @@ class TableShard:
         if directory is None:
             return TableJoinState()
         return TableJoinState.from_dict(read_agreed(directory, self.agreed))
-
-    def _counters(self, counts: Counts) -> str:
-        return json.dumps([counts[name] for name in METRICS])
 
 
 @dataclass

@@ -10,6 +10,7 @@ from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
+from streamjoin.metrics import Details
 from streamjoin.planning.analysis import Analyst
 from streamjoin.planning.plan_model import Floats
 from streamjoin.planning.tree import Tree
@@ -149,6 +150,20 @@ class Limits:
             for probed, found in zip(self._probed, self._found, strict=True)
         ]
         return costs.received * rows + sum(self._probe_us)
+
+    def details(self) -> Details:
+        """What the batch was allowed; of a part of a plan nothing, the last operator knows all."""
+        limits, known, plan = self._limits, self._known, self._plan
+        budget_us = limits.cpu_us_per_batch
+        if limits.cpu_us_per_second is not None:
+            budget_us = limits.cpu_us_per_second * self._seconds
+        allowances = known.allowances or []
+        names = (f"{plan.label(x)} -> {plan.label(plan.sibling(x))}" for x in range(plan.root))
+        return Details(
+            budget_us=round(budget_us or 0.0),
+            planned=round(sum(allowances) * self._seconds),
+            allowances={n: float(f"{a:.4g}") for n, a in zip(names, allowances, strict=False)},
+        )
 
     def charge(self, cpu_us: float, counts: Counts) -> None:
         """Tell what the batch cost; decide what the next one may do."""

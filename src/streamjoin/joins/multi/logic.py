@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from time import thread_time_ns
 from typing import Final
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from streamjoin.joins.base import Arrival, WindowStore
 from streamjoin.joins.late_rows import LateRows, split_late
+from streamjoin.joins.looking import ENOUGH, AgesSeen
 from streamjoin.joins.multi.halfway import HalfwayJoin
 from streamjoin.joins.multi.limits import Limits
 from streamjoin.joins.multi.metrics import Counts
@@ -29,6 +31,7 @@ from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.multi.turns import turns_of
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
+from streamjoin.metrics import Details
 from streamjoin.planning.drivers import Turns, Waiting, groups_of
 from streamjoin.planning.nary import ALL_SETS, Sizes, probing_sequences
 from streamjoin.planning.nary_choice import adaptive_groups
@@ -82,6 +85,7 @@ class MultiJoinLogic:
         """
         join, state = self.join, self.state
         self.counts = Counts()
+        self._seen, self._driver = AgesSeen(), ""
         on_time = self._split_late(arrivals)
         since = state.watermark
         if join.limits is None and state.limits is not None:
@@ -126,6 +130,14 @@ class MultiJoinLogic:
         self.counts["cpu_us"] = round(cpu_us)
         if self._limits is not None:
             self._limits.charge(cpu_us, self.counts)
+
+    @property
+    def details(self) -> Details:
+        """What is to be told of the batch besides its counts."""
+        limits = Details() if self._limits is None else self._limits.details()
+        algorithm = "n-ary join" if self.state.nary else f"tree {self._states.tree}"
+        mine = Details(self.state.newest, ages=self._seen.ages, algorithm=algorithm)
+        return replace(mine + limits, driver=self._driver)
 
     @property
     def measured(self) -> Observed | None:
@@ -180,6 +192,8 @@ class MultiJoinLogic:
             order = "initial-output-size" if join.order == "adaptive" else join.order
             groups, by = groups_of(order, waiting)
         turns = turns_of(groups, by, [tuples.starts[0] for tuples in new])
+        names = [" with ".join(join.inputs[i].name for i in group) for group in groups]
+        self._driver = ", then ".join(names)
         nary = NaryJoin(join, self._states, rows, new, sequences, self.counts)
         self.counts["nary"] = 1
         yield from nary.results(turns)
@@ -243,6 +257,14 @@ class MultiJoinLogic:
         self.counts["rows_out"] += len(results)
         if len(results):
             yield rows.columns(results)
+            self._look(rows, results)
+
+    def _look(self, rows: Rows, results: Tuples) -> None:
+        """See how old some results are; what joins before have formed has no time of its own."""
+        newest = self.state.newest
+        if newest is not None and all(one.end is None for one in self.join.inputs):
+            some = results.take(slice(None, None, max(1, len(results) // ENOUGH)))
+            self._seen.see_oldest(rows.oldest(some), newest, len(results))
 
     def _advance(self, arrivals: Sequence[Arrival], end: bool) -> None:
         """Move the watermark and the newest time."""
@@ -287,6 +309,9 @@ class MultiJoinLogic:
 
     def _count_state(self) -> None:
         k, pieces = len(self.join.inputs), self.state.pieces
+        for one, mine in zip(self.join.inputs, pieces, strict=False):
+            self.counts[f"state_rows_{one.name}"] = sum(p.rows for p in mine)
+            self.counts[f"state_bytes_{one.name}"] = sum(p.size for p in mine)
         self.counts["state_rows"] = sum(p.rows for node in pieces[:k] for p in node)
         self.counts["intermediate_rows"] = sum(p.rows for node in pieces[k:] for p in node)
         stored = (*pieces, *self.state.carried)

@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-PER_INPUT: Final = ("rows", "late", "idle_late", "null", "probed", "skipped")
+PER_INPUT: Final = (
+    "rows", "late", "idle_late", "null", "probed", "skipped", "state_rows", "state_bytes",
+)  # fmt: skip
 """Counted of each input: rows that came, that were late, late because an idle input was given up
-on, without a key or a time; and those that probed and that did not, to keep within the budget."""
+on, without a key or a time; those that probed and that did not, to keep within the budget; and what
+is remembered of it."""
 OF_ALL: Final = (
     "intermediate",
     "probed_intermediate",

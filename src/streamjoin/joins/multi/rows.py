@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin._typing import Keys
+from streamjoin._typing import Keys, Times
 from streamjoin.core.keys import equal_keys, is_exact
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
@@ -87,6 +87,15 @@ class Rows:
                 at = self._column(results, one.input, position).view(pa.int64())
                 holds &= np.asarray(at) >= now - one.age
         return holds
+
+    def oldest(self, results: Tuples) -> Times:
+        """The time of the oldest row of each result; of streams, not of partial results."""
+        times = [
+            np.asarray(self._column(results, number, stream.time).view(pa.int64()))
+            for number, stream in enumerate(self._join.streams)
+        ]
+        found: Times = np.minimum.reduce(times)
+        return found
 
     def columns(self, results: Tuples) -> list[pa.Array]:
         """The result rows, as arrays by output column."""

@@ -31,6 +31,7 @@ from streamjoin.joins.table.spill import Spill
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.joins.table.waiting import Waiting
 from streamjoin.joins.table.work import Clock, Work
+from streamjoin.metrics import Details
 from streamjoin.planning.table_costs import WEIGHT, best_front_share, skew_from_hits
 from streamjoin.tables.base import Changes, OpenTable
 
@@ -106,6 +107,7 @@ class TableJoinLogic:
         )  # fmt: skip
         if self.join.is_cached and (self.join.unique or self.join.algorithm != "meshjoin"):
             work.front = FrontStage(work)
+        self._allowed_us = work.allowed_us
         spill = Spill(work)
         waiting = self._waiting(work)
         loads, waited = self.state.loads, self.state.n_waiting
@@ -141,6 +143,17 @@ class TableJoinLogic:
         self._settle(work, waiting, answered)
         self.counts["loads"] = self.state.loads - loads
         self._count(work, spill)
+
+    @property
+    def details(self) -> Details:
+        """What is to be told of the batch besides its counts."""
+        costs = self.state.costs or self.join.costs
+        names = ("row", "look_up", "scan")
+        return Details(
+            budget_us=round(self._allowed_us or 0.0),
+            costs_us={name: float(f"{getattr(costs, name):.4g}") for name in names},
+            algorithm=("cache, " if self.join.is_cached else "") + self.join.algorithm,
+        )
 
     def _waiting(self, work: Work) -> Waiting | None:
         """Rows that wait for partitions, where some do."""

@@ -1,0 +1,178 @@
+"""Record what the queries of a session do: files beside their checkpoints, Prometheus, the log."""
+
+import json
+import logging
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from streamjoin.errors import ConfigError
+from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
+from streamjoin.metrics.records import Started
+from streamjoin.spark.progress import is_batch, read_progress
+from streamjoin.spark.requirements import is_connect
+
+logger = logging.getLogger(__name__)
+BESIDE: Final = "checkpoint"
+LOCAL: Final = ("file:///", "file:/")
+
+
+def record(
+    spark: SparkSession,
+    *,
+    files: Literal["checkpoint"] | str | Path | None = BESIDE,
+    prometheus: int | None = None,
+    log: bool = True,
+) -> "Recording":
+    """Record what joins do in the queries of a session, also in those that are started later.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    files
+        Where records go, a line of JSON each: ``"checkpoint"`` (the default) for ``metrics.jsonl``
+        in the checkpoint folder of each query; a folder, in which each query has one of its own; or
+        None for nowhere. ``streamjoin dashboard`` shows such files.
+    prometheus
+        Port of this machine at which Prometheus may fetch numbers; None (the default) for none.
+    log
+        Whether decisions are logged: logger ``streamjoin.decisions``, a warning when a join begins
+        to leave something out and an info when it is exact again.
+
+    Returns
+    -------
+    Recording
+        To end it, call its ``stop()``, or use it as a context manager.
+
+    Examples
+    --------
+    >>> import streamjoin as sj
+    >>> spark = getfixture("spark")
+    >>> with sj.record(spark, files=getfixture("tmp_path")):
+    ...     pass  # start queries
+    """
+    if not isinstance(spark, SparkSession):
+        msg = f"spark: got {type(spark).__name__}; allowed: a SparkSession"
+        raise ConfigError(msg)
+    if files == BESIDE and is_connect(spark):
+        msg = (
+            f"files: got {BESIDE!r} with Spark Connect; allowed: a folder of this machine, or None"
+        )
+        raise ConfigError(msg)
+    with ExitStack() as stack:
+        takers: list[OnRecord] = [log_decision] if log else []
+        url = None
+        if prometheus is not None:
+            from streamjoin.metrics.prometheus import start_exporter
+
+            exporter = stack.enter_context(start_exporter(port=prometheus))
+            takers.append(exporter.see)
+            url = exporter.url
+        listener = RecordListener(spark, files, takers)
+        spark.streams.addListener(listener)
+        stack.callback(spark.streams.removeListener, listener)
+        return Recording(stack.pop_all(), url)
+
+
+class Recording:
+    """A recording that goes on until it is stopped.
+
+    `prometheus_url` is where Prometheus fetches numbers; None if it does not.
+    """
+
+    def __init__(self, stack: ExitStack, prometheus_url: str | None) -> None:
+        self._stack, self.prometheus_url = stack, prometheus_url
+
+    def stop(self) -> None:
+        """End it; files stay."""
+        self._stack.close()
+
+    def __enter__(self) -> "Recording":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class RecordListener(StreamingQueryListener):
+    """Gives every query of a session with a join in it a `Recorder`.
+
+    Parameters
+    ----------
+    spark, files
+        As `record` has them.
+    takers
+        What takes records in besides files.
+    """
+
+    def __init__(
+        self, spark: SparkSession, files: str | Path | None, takers: list[OnRecord]
+    ) -> None:
+        self._spark, self._files, self._takers = spark, files, takers
+        self._recorders: dict[str, Recorder] = {}
+        self._started: dict[str, Started] = {}
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Note when it was; nothing is known of its joins yet."""
+        name, run = event.name or str(event.id), str(event.runId)
+        self._started[run] = Started(name, run, round(time.time(), 3))
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Record a batch."""
+        document = json.loads(event.progress.json)
+        progress = read_progress(document) if is_batch(document) else None
+        if progress is not None and progress.joins:
+            self._recorder(document).see(progress.joins)
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Record that it has stopped, and forget it."""
+        recorder = self._recorders.pop(str(event.runId), None)
+        self._started.pop(str(event.runId), None)
+        if recorder is not None:
+            recorder.end((event.exception or "").partition("\n")[0])
+
+    def _recorder(self, document: dict[str, Any]) -> Recorder:
+        run = document["runId"]
+        if run not in self._recorders:
+            name = document.get("name") or document["id"]
+            started = self._started.get(run) or Started(name, run, round(time.time(), 3))
+            takers = [*self._takers, *self._to_file(name, document["id"])]
+            self._recorders[run] = Recorder(started.query, takers)
+            self._recorders[run].start(started)
+        return self._recorders[run]
+
+    def _to_file(self, name: str, query_id: str) -> list[OnRecord]:
+        if self._files is None:
+            return []
+        if self._files != BESIDE:
+            return [to_file(Path(self._files) / query_id)]
+        folder = _checkpoint(self._spark, query_id)
+        if folder is None:
+            logger.warning("%s: its checkpoint is not in a folder here: no metrics file", name)
+            return []
+        return [to_file(folder)]
+
+
+def _checkpoint(spark: SparkSession, query_id: str) -> Path | None:
+    """The checkpoint folder of a query, if it is one of this machine."""
+    query: Any = spark.streams.get(query_id)
+    root = None if query is None else str(query._jsq.streamingQuery().resolvedCheckpointRoot())
+    if root is None or not root.startswith(LOCAL):
+        return None
+    return Path("/" + root.removeprefix("file:").lstrip("/"))
