@@ -15,7 +15,7 @@ install: $(STAMP) ## set up .venv with everything (again only when its inputs ch
 $(STAMP): pyproject.toml $(wildcard requirements.lock)
 	@.ci/make_venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	    $(if $(wildcard requirements.lock),--constraint requirements.lock) --editable ".[spark,cli,report,sql,dev]"
+	    $(if $(wildcard requirements.lock),--constraint requirements.lock) --editable ".[spark,cli,report,sql,metrics,docs,dev]"
 	@touch $@
 
 java:
