@@ -19,7 +19,7 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import Packer
 from streamjoin.spark.processor import ShardJoin
 from streamjoin.spark.routing import ByKey
-from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.rows import TAB, OutputForm
 from streamjoin.spark.worker import Run
 from tests.spark.copies import fresh_id
 from tests.spark.test_store import FakeMapState
@@ -75,7 +75,7 @@ class Cluster:
         self.states = {label: state for label, (_, state) in zip(self.labels, found, strict=True)}
         tables = pa.concat_tables([table for tables, _ in found for table in tables])
         counters = tables["counters"].drop_null().to_pylist()
-        self.metrics = [JoinCounts(*json.loads(text)) for text in counters]
+        self.metrics = [JoinCounts(*json.loads(text.split(TAB)[0])) for text in counters]
         self.total = sum(self.metrics, JoinCounts())
         return tables.filter(tables["counters"].is_null()).drop("counters").rename_columns(names)
 

@@ -22,7 +22,7 @@ from streamjoin.spark.multi_pack import PlanPacker
 from streamjoin.spark.multi_processor import PlanShard
 from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.routing import ByKey, Routing
-from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.rows import TAB, OutputForm
 from streamjoin.spark.shares import shares_for
 from streamjoin.spark.store import SparkStore
 from streamjoin.spark.worker import Run
@@ -130,7 +130,7 @@ class PlanCluster:
         form, last = self.shards[number].form, number == len(self.shards) - 1
         table = pa.concat_tables([self._nothing(number), *parts])
         for text in table["counters"].drop_null().to_pylist():
-            told = dict(zip(form.metrics, json.loads(text), strict=True))
+            told = dict(zip(form.metrics, json.loads(text.split(TAB)[0]), strict=True))
             counts.update(
                 {n: x for n, x in told.items() if last or n not in ("results", "rows_out")}
             )

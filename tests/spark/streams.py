@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
+from streamjoin.spark.progress import DETAILS_FIELD
 
 
 def write_batches(folder: Path, tables: Sequence[pa.Table], first: int = 0) -> Path:
@@ -53,7 +55,11 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def counters_of(progress: Any, name: str = "streamjoin") -> dict[str, Any] | None:
     """Counters of one batch; None if there was no such join in it."""
     seen = progress["observedMetrics"].get(name)
-    return None if seen is None else seen["counters"]
+    if seen is None:
+        return None
+    counters = seen["counters"]
+    values = counters.asDict() if isinstance(counters, Row) else dict(counters)
+    return {name: value for name, value in values.items() if name != DETAILS_FIELD}
 
 
 def observed(query: StreamingQuery, name: str = "streamjoin") -> dict[str, int]:

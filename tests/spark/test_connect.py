@@ -33,7 +33,7 @@ import json, sys
 from pathlib import Path
 import streamjoin as sj
 from pyspark.sql import SparkSession, functions as F
-from streamjoin.spark.watch import read_progress
+from streamjoin.spark.progress import read_progress
 
 def refusal(action):
     try:
@@ -61,7 +61,9 @@ tables = [spark.read.parquet(f"{base}/{name}") for name in ("l", "r")]
 print(json.dumps({
     "rows": sorted([row.id_left, row.nested[0], row.id_right] for row in rows),
     "pairs": [batch.rows_out for batch in found],
-    "state_rows": [batch.state_rows for batch in found],
+    "state_rows": [batch.whole.state_rows for batch in found],
+    "status": sj.status(query).totals[0].pairs,
+    "record": refusal(lambda: sj.record(spark)),
     "tables": sj.join(*tables, how="left", where="left.id < right.id", **WINDOW).count(),
     "explained": sj.explain(joined).joins[0].name,
     "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
@@ -115,6 +117,8 @@ def test_a_client_joins_on_a_server(port: int, tmp_path: Path) -> None:
     assert said["state_rows"][0] == 20
     alone = [a for a in range(30) if not any(x == a < b for x, b in near)]
     assert said["tables"] == sum(a < b for a, b in near) + len(alone)
+    assert said["status"] == len(near)
+    assert said["record"].startswith("files: got 'checkpoint' with Spark Connect; allowed: a fol")
     assert said["explained"] == "streamjoin"
     assert said["partitions"] == "2"
     assert said["window"].startswith("window: got '-1 second'")

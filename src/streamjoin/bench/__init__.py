@@ -17,6 +17,7 @@ BENCHES = {
     "mjoin": "streamjoin.bench.mjoin",
     "table-join": "streamjoin.bench.table_join",
     "table-algorithms": "streamjoin.bench.table_algorithms",
+    "metrics": "streamjoin.bench.metrics",
 }
 
 __all__ = ["BENCHES"]

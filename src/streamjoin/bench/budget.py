@@ -24,8 +24,8 @@ from streamjoin.bench.systems import SETTINGS, in_process
 from streamjoin.budget import Budget
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.frames import join
-from streamjoin.spark.session import start_session
 from streamjoin.spark.progress import COUNTERS_FIELD
+from streamjoin.spark.session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

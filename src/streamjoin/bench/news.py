@@ -32,8 +32,8 @@ from streamjoin.joins.selective_settings import Policy
 from streamjoin.joins.selective_window import SelectiveJoin, SetTrace, selective_window_join
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
 from streamjoin.spark.frames import join
-from streamjoin.spark.session import start_session
 from streamjoin.spark.progress import COUNTERS_FIELD
+from streamjoin.spark.session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,8 +20,8 @@ from streamjoin.bench.table_data import ON, ORDER
 from streamjoin.bench.table_join_systems import CORES, OURS, STATIC, SYSTEMS, Plan, Stream
 from streamjoin.bench.table_memory import Memory, Sampler, read_workers
 from streamjoin.budget import machine_bytes
-from streamjoin.spark.session import start_session
 from streamjoin.spark.progress import COUNTERS_FIELD
+from streamjoin.spark.session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

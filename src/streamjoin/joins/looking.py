@@ -13,7 +13,7 @@ from streamjoin.joins.window_join import WindowJoin
 from streamjoin.metrics import Ages, BasicWindows
 from streamjoin.metrics.ages import N_BUCKETS
 
-ENOUGH: Final = 4096
+ENOUGH: Final = 1024
 """Results that are looked at when more come out together; each then stands for several."""
 
 

@@ -33,7 +33,8 @@ class Ages:
     buckets
         Results by bucket: number b is for ages from `begin` of b to `begin` of b + 1.
     most
-        The largest age in seconds, exactly.
+        The largest age in seconds of those that were looked at: where many results come out
+        together, of some.
 
     Examples
     --------

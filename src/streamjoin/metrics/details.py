@@ -68,7 +68,9 @@ class Details:
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         values["ages"] = None if self.ages is None else self.ages.to_dict()
         values["windows"] = {name: one.to_dict() for name, one in self.windows.items()}
-        known = {name: value for name, value in values.items() if value or value == 0}
+        known = {name: value for name, value in values.items() if value}
+        if self.newest is not None:
+            known["newest"] = self.newest
         return json.dumps(known, separators=(",", ":"))
 
     @classmethod

@@ -61,11 +61,16 @@ class BasicWindows:
 
     def __add__(self, other: "BasicWindows") -> "BasicWindows":
         """Of two shards: comparisons and pairs are added up, of priorities the mean is taken."""
-        sums = [_sum(getattr(self, name), getattr(other, name)) for name in _LISTS[:3]]
         priority = tuple(value / 2 for value in _sum(self.priority, other.priority))
         if not self.priority or not other.priority:
             priority = self.priority or other.priority
-        return BasicWindows(self.seconds, *sums, priority)
+        return BasicWindows(
+            self.seconds,
+            _sum(self.compared, other.compared),
+            _sum(self.skipped, other.skipped),
+            _sum(self.found, other.found),
+            priority,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold, to four digits."""

@@ -62,7 +62,7 @@ def record(
     >>> with sj.record(spark, files=getfixture("tmp_path")):
     ...     pass  # start queries
     """
-    if not isinstance(spark, SparkSession):
+    if not isinstance(spark, SparkSession) and not is_connect(spark):
         msg = f"spark: got {type(spark).__name__}; allowed: a SparkSession"
         raise ConfigError(msg)
     if files == BESIDE and is_connect(spark):

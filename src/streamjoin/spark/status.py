@@ -93,8 +93,9 @@ class QueryStatus:
             yield f"  batch {self.batch}: no join of streamjoin has counted anything"
         for one, total in zip(self.joins, self.totals, strict=True):
             yield from (f"  {line}" for line in lines_of(one, total))
-        if self.batch is not None and not self.is_complete:
-            yield "  totals are not of all batches: ask more often, or use sj.record"
+        if self.joins and (self.first or not self.is_complete):
+            some = "" if self.is_complete else ", with some missing"
+            yield f"  totals are of batches {self.first} to {self.batch}{some}"
 
 
 def status(query: "StreamingQuery") -> QueryStatus:

@@ -1,0 +1,11 @@
+"""Numbers of running queries for Prometheus, with a Grafana dashboard and rules for alerts.
+
+Reading order: `seen` (what is kept of each query and join), `families` (every metric: its name,
+what it means, and where its numbers come from), `collector` (their values of now), `exporter`
+(serves them). The files beside them: ``grafana.json``, a dashboard to import, and ``rules.yml``,
+alerts to start from.
+"""
+
+from streamjoin.metrics.prometheus.exporter import PrometheusExporter, start_exporter
+
+__all__ = ["PrometheusExporter", "start_exporter"]
