@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.planning.algorithm_choice import Load, OperationCosts, costs_of
-from streamjoin.spark.explain import JoinExplanation
+from streamjoin.spark.explain_join import JoinExplanation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COLUMNS = "value AS k", "timestamp AS t", "double(value) AS x", "string(value) AS s"
@@ -235,7 +235,7 @@ def test_the_readme_s_budget(ticks: DataFrame) -> None:
         "trades": ticks.selectExpr("k AS person", "t AS traded_at"),
     }
     exec(code, names)
-    found = sj.explain(names["out"]).joins[0]  # type: ignore[arg-type]
+    found = sj.explain(names["out"]).joins[0]  # type: ignore[call-overload]
     assert found.budget is not None
     assert found.budget.limits.startswith("at most 0.25 of the cores and 64 MB of state")
 
@@ -283,6 +283,52 @@ def test_the_joins_of_a_very_wide_result_are_found(ticks: DataFrame) -> None:
     assert len(explained(wide, on="k").columns) == 123
 
 
+def test_what_comes_out_and_what_it_takes(ticks: DataFrame) -> None:
+    settings: dict[str, Any] = {"on": "k", "time": "t", "window": ("1 minute", "20 s"), "shards": 2}
+    out = sj.join(ticks, ticks, freshness="2 minutes", **settings)
+    said = sj.explain(out, rates=(200, 100), selectivities=0.001)
+    found = said.joins[0].expected
+    assert found is not None
+    assert (found.basis, found.cores) == ("given", 2)
+    assert found.rows_per_second == pytest.approx(0.001 * 200 * 100 * 80)
+    # 300 rows at 1 us; 200 x 60 + 100 x 20 rows are streamed past and 1,600 pairs looked at, at
+    # 0.02 us; 1,600 results at 0.2 us
+    assert found.cpu_s == pytest.approx((300 + 0.02 * (14_000 + 1600) + 0.2 * 1600) / 1e6)
+    text = " ".join(str(said).split())
+    assert "About 1,600 rows/s come out; about" in text
+    assert "0.047 % of 2 cores: it fits." in text
+    assert "| freshness left 2 minutes, right 2 minutes" in text
+    guess = sj.explain(out, rates=(200, 100))
+    assert "300 rows/s come out, if each row has one match" in " ".join(str(guess).split())
+    assert "give rates=(left, right)" in " ".join(str(sj.explain(out)).split())
+    assert sj.explain(out).joins[0].meanings is None
+
+
+def test_too_little_cpu_is_said(ticks: DataFrame) -> None:
+    out = sj.join(ticks, ticks, time="t", window="1 minute", idle_timeout="1 minute")
+    found = sj.explain(out, rates=(2000, 2000), selectivities=1)
+    assert "too_little_cpu" in codes(found.joins[0])
+    assert "too much, the query would fall behind" in " ".join(str(found).split())
+
+
+def test_the_operators_from_the_result_to_the_streams(ticks: DataFrame) -> None:
+    out = sj.join(ticks, ticks, on="k", time="t", window=("1 minute", None), lateness="1 second",
+                  where="left.x < right.x AND left.s LIKE 'a%'", shards=2)  # fmt: skip
+    text = str(sj.explain(out, rates=(10, 20)))
+    tree = [line[17:] for line in text[text.index("  how it runs") :].splitlines()]
+    assert tree[0].startswith("result: those of these rows that fulfil it; k, t_left, x_left, ")
+    check = "`- left.s LIKE 'a%': checked on the rows that the join hands out; "
+    assert any(line.startswith(check) for line in tree)
+    assert "   `- inner window join: left.k = right.k; left.x < right.x" in tree
+    assert any(line.startswith("      |  left -> right, just come: algorithm") for line in tree)
+    assert any(line.startswith("      |  right -> left, last 1 minute: algorithm") for line in tree)
+    assert "      `- shuffle: 2 shards, by key" in tree
+    assert any(
+        line.startswith("         +- left: 10 rows/s, window of 1 minute; ") for line in tree
+    )
+    assert any(line.startswith("         `- right: 20 rows/s, not remembered, ") for line in tree)
+
+
 def test_text_and_json_say_the_same(ticks: DataFrame) -> None:
     found = sj.explain(sj.join(ticks, ticks, on="k", time="t", window="1 minute", late_rows="late"))
     text = str(found)
@@ -326,7 +372,7 @@ def test_what_is_no_join_is_refused(ticks: DataFrame, tmp_path: Path) -> None:
         (file, r"p\.toml: cannot be read: No such file"),
     ]:
         with pytest.raises(sj.ConfigError, match=sentence):
-            sj.explain(frame)  # type: ignore[arg-type]
+            sj.explain(frame)  # type: ignore[call-overload]
     joined = sj.join(ticks, ticks, on="k", time="t", window="1 minute")
     with pytest.raises(sj.ConfigError, match=r"rates: got \(0, 1\); allowed: a pair"):
         sj.explain(joined, rates=(0, 1))

@@ -30,39 +30,75 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
+def begun(made: GeneratorReader, start: dict[str, int], clock: Clock) -> dict[str, int]:
+    """Let the first batch pass, in which workers start: the clock begins with the second one."""
+    offset = made.latestOffset(start, made.getDefaultReadLimit())
+    clock.now += 30
+    assert made.latestOffset(offset, made.getDefaultReadLimit()) == offset
+    return offset
+
+
 def test_rows_become_due_with_the_clock(clock: Clock) -> None:
     made = reader(rate=100)
     start = made.initialOffset()
     assert start == {"row": 0, "start_us": 1_000_000_000}
-    assert made.latestOffset(start, ReadMaxRows(1000))["row"] == 0
+    offset = begun(made, start, clock)
+    assert offset["row"] == 100
     clock.now += 2.5
-    assert made.latestOffset(start, ReadMaxRows(1000)) == {**start, "row": 250}
+    assert made.latestOffset(offset, ReadMaxRows(1000)) == {**start, "row": 350}
+
+
+def test_even_a_slow_stream_has_a_first_row(clock: Clock) -> None:
+    made = reader(rate=0.1)
+    assert begun(made, made.initialOffset(), clock)["row"] == 1
 
 
 def test_a_batch_holds_at_most_the_backlog(clock: Clock) -> None:
     made = reader(rate=100, backlog_seconds=3)
     limit = made.getDefaultReadLimit()
-    offset = made.latestOffset(made.initialOffset(), limit)
+    offset = begun(made, made.initialOffset(), clock)
     clock.now += 60
     offset = made.latestOffset(offset, limit)
-    assert offset["row"] == 300
-    assert made.latestOffset(offset, limit)["row"] == 600
-    assert made.latestOffset(offset, ReadAllAvailable())["row"] == 6000
+    assert offset["row"] == 400
+    assert made.latestOffset(offset, limit)["row"] == 700
+    assert made.latestOffset(offset, ReadAllAvailable())["row"] == 6100
+
+
+def test_the_backlog_is_of_time_in_a_burst_too(clock: Clock) -> None:
+    burst = {"burst_at_s": 4, "burst_lasting_s": 4, "burst_times": 3}
+    made = reader(rate=100, backlog_seconds=2, seconds=12, **burst)
+    limit = made.getDefaultReadLimit()
+    offset = begun(made, made.initialOffset(), clock)
+    clock.now += 60
+    rows: list[int] = []
+    while not rows or rows[-1] != offset["row"]:
+        rows.append(offset["row"])
+        offset = made.latestOffset(offset, limit)
+    assert rows == [100, 300, 700, 1300, 1700, 1900, 2000]
+
+
+def test_a_burst_comes_when_it_should(clock: Clock) -> None:
+    made = reader(rate=100, burst_at_s=4, burst_lasting_s=4, burst_times=3)
+    offset = begun(made, made.initialOffset(), clock)
+    due = []
+    for _ in range(10):
+        clock.now += 1
+        due.append(made.latestOffset(offset, ReadAllAvailable())["row"])
+    assert due == [200, 300, 400, 700, 1000, 1300, 1600, 1700, 1800, 1900]
 
 
 def test_a_restarted_stream_pauses_meanwhile(clock: Clock) -> None:
     offset = {"row": 500, "start_us": 7}
     clock.now += 3600
     made = reader(rate=100)
-    assert made.latestOffset(offset, ReadAllAvailable()) == offset
+    assert begun(made, offset, clock) == {"row": 600, "start_us": 7}
     clock.now += 1
-    assert made.latestOffset(offset, ReadAllAvailable()) == {"row": 600, "start_us": 7}
+    assert made.latestOffset(offset, ReadAllAvailable()) == {"row": 700, "start_us": 7}
 
 
 def test_a_bounded_stream_ends(clock: Clock) -> None:
     made = reader(rate=100, seconds=2)
-    start = made.initialOffset()
-    made.latestOffset(start, ReadAllAvailable())
+    start = begun(made, made.initialOffset(), clock)
     clock.now += 60
     end = made.latestOffset(start, ReadAllAvailable())
     assert end["row"] == 200

@@ -2,13 +2,16 @@
 
 import json
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.errors import ConfigError
+from streamjoin.spark.explain import Explanation
 from streamjoin.spark.explain_plan import PlanExplanation
+from tests.drawing.test_drawing import check_places
 
 PLAN = "((a b) c) d"
 RATES = {"a": 300.0, "b": 100.0, "c": 50.0, "d": 10.0}
@@ -27,8 +30,9 @@ def joined(ticks: DataFrame, **changes: Any) -> DataFrame:
 
 
 def explained(frame: DataFrame, **said: Any) -> PlanExplanation:
-    (found,) = sj.explain(frame, **said).plans
-    return found
+    found: Explanation = sj.explain(frame, **said)
+    (plan,) = found.plans
+    return plan
 
 
 def codes(join: PlanExplanation) -> list[str]:
@@ -38,10 +42,12 @@ def codes(join: PlanExplanation) -> list[str]:
 def test_the_plan_is_drawn_and_what_may_change_is_said(ticks: DataFrame) -> None:
     out = joined(ticks)
     text = str(sj.explain(out))
-    assert text.startswith(
-        "streamjoin: join of 4 streams, a, b, c, d\n  plan           ((a b) c) d"
+    head = (
+        "streamjoin: join of 4 streams, a, b, c, d\n  Combines rows of a, b, c and d where a.k = "
     )
-    assert "                 |  +- a b\n                 |  |  +- a\n" in text
+    assert text.startswith(head)
+    assert "+- join of a b with c\n" in text
+    assert "+- a: window of 10 seconds\n" in text
     assert max(map(len, text.splitlines())) <= 100
     found = explained(out)
     assert "every 16 batches another takes over" in found.plan
@@ -118,6 +124,39 @@ def test_planners_and_allowances_within_a_budget(ticks: DataFrame) -> None:
     assert explained(chain).budget[1].endswith("/shared/files")
 
 
+def test_what_budgets_would_mean(ticks: DataFrame) -> None:
+    found = explained(joined(ticks, plan=PLAN), rates=RATES, selectivities=0.01)
+    assert found.meanings is not None
+    recalls = [row.recall for row in found.meanings.rows]
+    assert [row.part for row in found.meanings.rows] == [1.0, 0.5, 0.25, 0.1]
+    assert recalls == sorted(recalls, reverse=True)
+    assert recalls[0] == 1
+    assert 0 < recalls[1] < 1
+    assert found.expected is not None
+    assert found.numbers is not None
+    assert found.expected.rows_per_second == found.numbers.results
+    # a row that comes and a probe at 2 us, a result at 0.2 us
+    work = 2 * (sum(RATES.values()) + found.numbers.cost) + 0.2 * found.numbers.results
+    assert found.expected.cpu_s == pytest.approx(work / 1e6)
+    assert f"cpu={found.expected.share:.2g}" == found.meanings.rows[0].budget
+    assert "divided by jaqpot" in found.meanings.note
+    nary = explained(joined(ticks, strategy="mjoin"), rates=RATES)
+    assert nary.meanings is not None
+    assert nary.meanings.rows == ()
+
+
+def test_a_tree_and_a_star_are_drawn(ticks: DataFrame) -> None:
+    tree = sj.explain(joined(ticks, plan="(a b) (c d)", freshness="12 seconds"), rates=RATES)
+    shown = tree.to_svg()
+    for words in ("join of a b with c d", "state of c d", "300 rows/s, window of 10 seconds",
+                  "freshness a, b, c, d 12 seconds"):  # fmt: skip
+        assert words in shown
+    check_places(ElementTree.fromstring(shown))
+    star = sj.explain(joined(ticks, strategy="mjoin"), rates=RATES)
+    assert "n-ary join" in star.to_svg()
+    check_places(ElementTree.fromstring(star.to_svg()))
+
+
 def test_states_that_can_go_stale(ticks: DataFrame) -> None:
     states = {"a b": sj.rows(500), "a b c": sj.rows(200)}
     out = joined(
@@ -162,7 +201,7 @@ def test_strategies_before_anything_is_known(ticks: DataFrame) -> None:
     nary = explained(joined(ticks, strategy="mjoin", order="round-robin"))
     assert nary.strategy is not None
     assert nary.strategy.texts[1].startswith("order round-robin: the streams take turns")
-    assert (nary.plan, nary.tree, nary.states) == ("none: one n-ary join of all streams", (), ())
+    assert (nary.plan, nary.tree, nary.states) == ("none: one n-ary join of all streams", None, ())
     assert nary.operators[0].plan == "a, b, c, d"
     for changes in ({"on": CHAIN}, {"budget": sj.Budget(rate=300)}):
         assert explained(joined(ticks, **changes)).strategy is None
@@ -262,7 +301,16 @@ def test_refusals(ticks: DataFrame, said: dict[str, Any], sentence: str) -> None
     assert str(refused.value).startswith(sentence)
 
 
-def test_selectivities_belong_to_many_streams(ticks: DataFrame) -> None:
+def test_selectivities_of_two_streams_are_one_number(ticks: DataFrame) -> None:
     two = sj.join(ticks, ticks, on="k", time="t", window="1 second")
-    with pytest.raises(ConfigError, match=r"^selectivities: got 0.1 with 0 joins of many streams"):
-        sj.explain(two, selectivities=0.1)
+    wrong: Any
+    for wrong in ({"a b": 0.1}, 2, 0):
+        with pytest.raises(ConfigError, match=r"^selectivities: got .* with two streams; allowed"):
+            sj.explain(two, selectivities=wrong)
+    twice = sj.join(
+        two.selectExpr("k", "t_left AS t"), ticks, on="k", time="t", window="1 s", name="b"
+    )
+    with pytest.raises(
+        ConfigError, match=r"^selectivities: got 0.1 with 2 joins; allowed: with on"
+    ):
+        sj.explain(twice, selectivities=0.1)

@@ -162,3 +162,5 @@ def test_wrong_arguments_are_refused(spark: "SparkSession") -> None:
         sj.status(3)  # type: ignore[arg-type]
     with pytest.raises(sj.ConfigError, match="spark: got str; allowed: a SparkSession"):
         sj.record("spark")  # type: ignore[arg-type]
+    with pytest.raises(sj.ConfigError, match="prometheus: got '9464:'; allowed: a port such as"):
+        sj.record(spark, prometheus="9464:")

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ import streamjoin as sj
 from streamjoin.errors import ConfigError
 from streamjoin.spark.explain_table import TableExplanation
 from streamjoin.tables.base import Table
+from tests.drawing.test_drawing import check_places
 
 ROWS = 60_000
 
@@ -46,7 +48,9 @@ def test_what_is_said_of_a_parquet_table(ticks: DataFrame, people: Path, tmp_pat
         index_folder=tmp_path / "index", shards=2,
     )  # fmt: skip
     text = str(sj.explain(out))
-    assert text.startswith("streamjoin: left join of a stream with a table\n  table          Parq")
+    assert text.startswith(
+        "streamjoin: left join of a stream with a table\n  Gives each row of str"
+    )
     assert max(len(line) for line in text.splitlines() if str(tmp_path) not in line) <= 100
     said = " ".join(text.split())
     assert f"{ROWS:,} rows of about" in said
@@ -65,6 +69,22 @@ def test_what_is_said_of_a_parquet_table(ticks: DataFrame, people: Path, tmp_pat
     assert json.dumps(found)
     with pytest.raises(ConfigError, match=r"rates: got .* for a join with a table"):
         sj.explain(out, rates=(1, 2))
+
+
+def test_what_memory_would_mean(ticks: DataFrame, people: Path, tmp_path: Path) -> None:
+    table = sj.parquet_table(people, key="id", unique=True, copy=True)
+    found = explained(ticks, table, budget=sj.Budget(memory="1 MB"), index_folder=tmp_path / "i")
+    assert [row.part for row in found.meanings.rows] == [1.0, 0.5, 0.25, 0.1]
+    # all keys alike: a cache of half the table answers half of the rows
+    assert found.meanings.rows[1].gives_way.startswith("50 % are looked up; up to ")
+    assert 0 < found.hits < 0.2
+    assert found.expected is None  # nobody said how many rows come
+    rows = ticks.sparkSession.range(3).selectExpr("id AS person")
+    bounded = sj.table_join(rows, table, on="person", index_folder=tmp_path / "i")
+    said = sj.explain(bounded)
+    assert str(said).startswith("streamjoin: inner join of a batch of rows with a table\n")
+    assert "answered at once" in said.tables[0].waits[0]
+    check_places(ElementTree.fromstring(said.to_svg()))
 
 
 def test_warnings(ticks: DataFrame, people: Path, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from streamjoin.cli.display import Display, summary
+from streamjoin.cli.display import Display
 from streamjoin.cli.explain import explain_file
 from streamjoin.cli.sql_file import plan_of, read
+from streamjoin.cli.summary import summary
 from streamjoin.errors import DataError
 from streamjoin.spark.watch import follow
 from streamjoin.workloads import GeneratedStream
@@ -67,8 +68,10 @@ def test_progress_and_results(spark: SparkSession, folder: Path) -> None:
     assert totals.rows_in == totals.rows_out == len(rows) == 2000
     assert all(row["name"] == (f"n{row['person']}" if row["person"] <= 150 else None)
                for row in rows)  # fmt: skip
-    assert totals.alone == sum(row["name"] is None for row in rows) > 0
-    assert (totals.waiting_rows, totals.spilled_rows) == (0, 0)
+    assert totals.whole.alone == sum(row["name"] is None for row in rows) > 0
+    table = totals.whole.table
+    assert table is not None
+    assert (table.waiting_rows, table.spilled_rows) == (0, 0)
 
 
 def test_a_file_is_explained(spark: SparkSession, folder: Path) -> None:

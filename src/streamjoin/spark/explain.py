@@ -1,26 +1,30 @@
 """What a join will do, in words: for the user to read before the query starts.
 
-Reading order: this module (what is asked and what comes back), `explain_conditions` (what a pair
-must fulfil), `explain_words` (time and shards), `explain_state` (about how much is remembered),
-`explain_budget` and `explain_selective` (what gives way to a budget), `explain_methods` (how
-matches are looked for), `explain_warnings` (what may go wrong); `explain_plan` (many streams);
-`explain_table` (a table).
+Reading order: this module (what is asked and what comes back), `explain_join` (two streams),
+`explain_plan` (many streams), `explain_table` (a table), `sql_explain` (a query);
+`explain_answers` (all of it in a few sentences), `explain_cards` and `explain_plan_cards` (the
+operators, to draw), `explain_text` (how it is written). Of two streams: `explain_conditions` (what
+a pair must fulfil), `explain_words` (time and shards), `explain_samples` and `explain_matches` (how
+often rows match), `explain_expected` (what comes out, and what that takes), `explain_state` (about
+how much is remembered), `explain_budget` and `explain_selective` (what gives way to a budget),
+`explain_meanings` (what other budgets would mean), `explain_methods` (how matches are looked for),
+`explain_warnings` (what may go wrong).
 """
 
 import json
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame
 
+from streamjoin.drawing import Card, draw, tree_lines
 from streamjoin.errors import ConfigError
-from streamjoin.spark import explain_words as words
-from streamjoin.spark.explain_budget import BudgetExplanation, budget
-from streamjoin.spark.explain_conditions import Conjunct, conditions, index
-from streamjoin.spark.explain_methods import Methods, invalidation, methods
+from streamjoin.spark.explain_answers import answer_of_join, answer_of_plan, answer_of_table
+from streamjoin.spark.explain_cards import cards_of_join, cards_of_table
+from streamjoin.spark.explain_join import JoinExplanation, explain_join
 from streamjoin.spark.explain_plan import PlanExplanation, explain_plan
+from streamjoin.spark.explain_plan_cards import cards_of_plan
 from streamjoin.spark.explain_plan_model import Selectivities
 from streamjoin.spark.explain_rates import (
     Rates,
@@ -29,103 +33,15 @@ from streamjoin.spark.explain_rates import (
     name_of,
     rates_of,
 )
-from streamjoin.spark.explain_state import SideEstimate, estimate, totals
+from streamjoin.spark.explain_samples import Sources
 from streamjoin.spark.explain_table import TableExplanation, explain_table
-from streamjoin.spark.explain_warnings import Advice, advice
-from streamjoin.spark.explain_words import Shards
-from streamjoin.spark.plans import JoinPlan, TablePlan, plans_of, queries_of
+from streamjoin.spark.explain_text import drawn, section, wrapped
+from streamjoin.spark.plans import JoinPlan, TablePlan, plan_text, plans_of, queries_of
+from streamjoin.spark.requirements import n_cores
 from streamjoin.spark.sql_explain import QueryExplanation, explain_query
 
-_WIDTH: Final = 100
-_INDENT: Final = 17
-
-
-@dataclass(frozen=True)
-class JoinExplanation:
-    """One join.
-
-    Parameters
-    ----------
-    name
-        Name of its counters.
-    how, direction
-        Which rows come out; the direction of an as-of join, else None.
-    streaming
-        Whether the inputs are streams.
-    conditions
-        What a pair must fulfil, and where that is checked.
-    windows
-        Who meets whom in time, as sentences.
-    emitted
-        When rows come out.
-    watermark, late, idle
-        How far time has come; what becomes of late rows and of a silent input. None where the
-        inputs are no streams.
-    shards
-        How the work is split.
-    skew
-        What becomes of a key with very many rows; None where the inputs are no streams.
-    budget
-        What the join may use and what gives way; None for an exact join.
-    algorithm
-        How the two windows are probed; None for as-of joins and tables, which have one way only.
-    invalidation
-        When rows that are too old go; None if in every batch.
-    index
-        How matches are found.
-    columns
-        Columns of the result.
-    state
-        Estimate of what is remembered of left and right; empty for a batch join.
-    warnings
-        What may go wrong.
-    """
-
-    name: str
-    how: str
-    direction: str | None
-    streaming: bool
-    conditions: tuple[Conjunct, ...]
-    windows: tuple[str, ...]
-    emitted: tuple[str, ...]
-    watermark: str | None
-    late: str | None
-    idle: str | None
-    shards: Shards
-    skew: str | None
-    budget: BudgetExplanation | None
-    algorithm: Methods | None
-    invalidation: str | None
-    index: str
-    columns: tuple[str, ...]
-    state: tuple[SideEstimate, ...]
-    warnings: tuple[Advice, ...]
-
-    def lines(self) -> Iterator[str]:
-        """The text, line by line."""
-        kind = f"{self.how} ({self.direction})" if self.direction else self.how
-        yield f"{self.name}: {kind} join of two {'streams' if self.streaming else 'tables'}"
-        texts = [f"{c.text}  ({c.described})" for c in self.conditions]
-        yield from _section("conditions", texts or ["none: all rows within the windows match"])
-        yield from _section("windows", self.windows)
-        yield from _section("comes out", self.emitted)
-        yield from _section("watermark", [self.watermark])
-        yield from _section("late rows", [self.late])
-        yield from _section("silent input", [self.idle])
-        yield from _section("shards", [self.shards.text])
-        yield from _section("skewed keys", [self.skew])
-        yield from _section("budget", self.budget.lines() if self.budget else [])
-        yield from _section("algorithm", self.algorithm.lines() if self.algorithm else [])
-        yield from _section("invalidation", [self.invalidation])
-        yield from _section("index", [self.index])
-        yield from _section("columns", [", ".join(self.columns)])
-        whole = totals(self.state, limited=self.budget is not None)
-        yield from _section("state, about", [s.text for s in self.state] + whole)
-        for warning in self.warnings:
-            yield from _wrapped("  ! ", " " * 4, warning.text)
-
-
-_Part: TypeAlias = QueryExplanation | PlanExplanation | TableExplanation | JoinExplanation
+_Join: TypeAlias = PlanExplanation | TableExplanation | JoinExplanation
+_NOTHING: Final = Sources()
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,22 +58,48 @@ class Explanation:
     tables: tuple[TableExplanation, ...] = ()
 
     def __str__(self) -> str:
-        parts: list[_Part] = [*self.queries, *self.plans, *self.tables, *self.joins]
-        return "\n\n".join("\n".join(_lines_of(part)) for part in parts)
+        parts = ["\n".join(_lines_of(join, self._query)) for join in self._all()]
+        parts += ["\n".join(_query_lines(query)) for query in self.queries]
+        return "\n\n".join(parts)
 
     def __repr__(self) -> str:
         return str(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold."""
+        """Values that JSON can hold: all that the text says, and the answer in sentences."""
         values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        for kind in ("plans", "tables", "joins"):
+            for value, join in zip(values[kind], getattr(self, kind), strict=True):
+                value["answer"] = list(_answer(join))
         return values
+
+    def to_json(self) -> str:
+        """`to_dict` as one JSON document."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_svg(self) -> str:
+        """A drawing of the joins: one SVG document that needs nothing else."""
+        parts = [(_heading(join), _card(join, self._query)) for join in self._all()]
+        sentences = [sentence for join in self._all() for sentence in _answer(join)]
+        return draw(parts, " ".join(sentences))
+
+    def _all(self) -> list[_Join]:
+        return [*self.plans, *self.tables, *self.joins]
+
+    @property
+    def _query(self) -> QueryExplanation | None:
+        """The query that the one join is of; where there are several joins they stand alone."""
+        single = len(self.queries) == 1 and len(self._all()) == 1
+        return self.queries[0] if single else None
 
 
 def explain_frame(
-    frame: DataFrame, rates: Rates = None, selectivities: Selectivities = None
+    frame: DataFrame,
+    rates: Rates = None,
+    selectivities: Selectivities = None,
+    sources: Sources = _NOTHING,
 ) -> Explanation:
-    """Explain every join that a DataFrame comes from.
+    """Explain every join that a DataFrame comes from; `sources` is what its file says besides.
 
     Examples
     --------
@@ -171,73 +113,80 @@ def explain_frame(
     if not isinstance(frame, DataFrame):
         msg = f"frame: got {type(frame).__name__}; allowed: a DataFrame or a pipeline file's path"
         raise ConfigError(msg)
-    plans = plans_of(frame)
-    if not plans:
+    text = plan_text(frame)
+    if not plans_of(text):
         msg = "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns"
         raise ConfigError(msg)
+    cores = n_cores(frame.sparkSession)
+    return explain_text(text, cores, frame.isStreaming, rates, selectivities, sources)
+
+
+def explain_text(
+    text: str,
+    cores: int,
+    streaming: bool = True,
+    rates: Rates = None,
+    selectivities: Selectivities = None,
+    sources: Sources = _NOTHING,
+) -> Explanation:
+    """Explain every join that is in Spark's text of a plan."""
+    plans = plans_of(text)
     joins = joins_of(plans)
     chosen = rates_of(rates, joins)
-    check_selectivities(selectivities, joins)
+    selectivity = check_selectivities(selectivities, joins)
     two: list[JoinExplanation] = []
     many: list[PlanExplanation] = []
     for join in reversed(joins):
         said = chosen.get(name_of(join))
         if isinstance(join, JoinPlan):
-            two.append(_explained(join, None if isinstance(said, Mapping) else said))
+            pair = None if isinstance(said, Mapping) else said
+            two.append(explain_join(join, pair, selectivity, sources, cores))
         else:
             by_name = said if isinstance(said, Mapping) else None
-            many.append(explain_plan(join, by_name, selectivities))
-    queries = tuple(explain_query(query) for query in reversed(queries_of(frame)))
-    tables = (plan for plan in reversed(plans) if isinstance(plan, TablePlan))
-    return Explanation(tuple(two), queries, tuple(many), tuple(map(explain_table, tables)))
-
-
-def _lines_of(one: _Part) -> Iterator[str]:
-    if isinstance(one, JoinExplanation):
-        yield from one.lines()
-        return
-    yield from _wrapped("", " " * 2, one.title)
-    for title, texts in one.sections():
-        yield from _section(title, texts)
-    for warning in () if isinstance(one, QueryExplanation) else one.warnings:
-        yield from _wrapped("  ! ", " " * 4, warning.text)
-
-
-def _explained(plan: JoinPlan, rates: tuple[float, float] | None) -> JoinExplanation:
-    join, live = plan.resolved.join, plan.streaming
-    sides = estimate(plan, rates)
-    limited = budget(plan, sides, rates)
-    planned = limited.planned if limited else None
-    return JoinExplanation(
-        name=plan.name,
-        how=join.how,
-        direction=join.direction if join.how == "asof" else None,
-        streaming=live,
-        conditions=conditions(plan.resolved),
-        windows=words.windows(join),
-        emitted=words.emitted(join, live),
-        watermark=words.watermark(join) if live else None,
-        late=words.late(plan.late_rows) if live else None,
-        idle=words.idle(join) if live else None,
-        shards=words.shards(plan),
-        skew=words.skew(plan) if live else None,
-        budget=limited,
-        algorithm=methods(plan, sides, rates, planned),
-        invalidation=invalidation(plan),
-        index=index(plan.resolved),
-        columns=tuple(column.name for column in join.output),
-        state=sides if live else (),
-        warnings=tuple(advice(plan, sides, planned)),
+            many.append(explain_plan(join, by_name, selectivities, sources, cores))
+    queries = tuple(explain_query(query) for query in reversed(queries_of(text)))
+    tables = tuple(
+        explain_table(plan, sources, streaming, cores)
+        for plan in reversed(plans)
+        if isinstance(plan, TablePlan)
     )
+    return Explanation(tuple(two), queries, tuple(many), tables)
 
 
-def _section(title: str, texts: Sequence[str | None]) -> Iterator[str]:
-    for number, text in enumerate(text for text in texts if text is not None):
-        head = f"  {title if number == 0 else '':<{_INDENT - 2}}"
-        yield from _wrapped(head, " " * _INDENT, text)
+def _answer(join: _Join) -> Iterator[str]:
+    if isinstance(join, JoinExplanation):
+        return answer_of_join(join)
+    return answer_of_plan(join) if isinstance(join, PlanExplanation) else answer_of_table(join)
 
 
-def _wrapped(head: str, indent: str, text: str) -> list[str]:
-    wrapper = textwrap.TextWrapper(_WIDTH, head, indent, break_long_words=False)
-    wrapper.break_on_hyphens = False
-    return wrapper.wrap(text)
+def _card(join: _Join, query: QueryExplanation | None) -> Card:
+    if isinstance(join, JoinExplanation):
+        return cards_of_join(join, query)
+    if isinstance(join, PlanExplanation):
+        return cards_of_plan(join, query)
+    return cards_of_table(join)
+
+
+def _heading(join: _Join) -> str:
+    names = join.streams if not isinstance(join, TableExplanation) else (join.stream, "a table")
+    return f"{join.name}: {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _lines_of(join: _Join, query: QueryExplanation | None) -> Iterator[str]:
+    yield from wrapped("", " " * 2, join.title)
+    for sentence in _answer(join):
+        yield from wrapped("  ", " " * 4, sentence)
+    yield from drawn("how it runs", tree_lines(_card(join, query)))
+    if isinstance(join, JoinExplanation):
+        yield from join.details()
+    else:
+        for title, texts in join.sections():
+            yield from section(title, texts)
+    for warning in join.warnings:
+        yield from wrapped("  ! ", " " * 4, warning.text)
+
+
+def _query_lines(query: QueryExplanation) -> Iterator[str]:
+    yield from wrapped("", " " * 2, query.title)
+    for title, texts in query.sections():
+        yield from section(title, texts)

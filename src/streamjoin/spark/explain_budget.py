@@ -8,6 +8,7 @@ from streamjoin.budget import Budget
 from streamjoin.planning.split import Allocation, Demand, Limits, held, output, plan
 from streamjoin.shedding.regulation import FIRST_COST_US, Shedding
 from streamjoin.spark import explain_selective
+from streamjoin.spark.explain_matches import Matches
 from streamjoin.spark.explain_selective import Need, Selective
 from streamjoin.spark.explain_state import SideEstimate, format_bytes
 from streamjoin.spark.plans import JoinPlan
@@ -31,6 +32,8 @@ _EVENT_TIME: Final = (
     "a second is one of the streams' own time: a backlog is regulated as the live streams were"
 )
 _CLUSTERED: Final = ", or more where they are not spread evenly over the windows"
+_EVEN: Final = ", which a sample shows evenly over the windows"
+_UNEVEN: Final = ", as a sample shows where in the windows they are"
 _RATE_WORDS: Final = {
     "equal": "the same rate of both streams: results grow with the product of the two rates",
     "rate": "in proportion to the rates",
@@ -117,7 +120,10 @@ class BudgetExplanation:
 
 
 def budget(
-    plan: JoinPlan, sides: Sequence[SideEstimate], rates: tuple[float, float] | None
+    plan: JoinPlan,
+    sides: Sequence[SideEstimate],
+    rates: tuple[float, float] | None,
+    matches: Matches | None = None,
 ) -> BudgetExplanation | None:
     """Explain the budget of a join; None if it is exact."""
     given, shedding = plan.budget, plan.resolved.join.shedding
@@ -135,7 +141,7 @@ def budget(
         meaning=(*meaning, *([_EVENT_TIME] if in_seconds else [])),
         selective=chosen,
         split=_split(shedding.split, regulated, cut) if regulated or cut else None,
-        planned=None if rates is None else _planned(plan, shedding, sides, rates),
+        planned=None if rates is None else plan_for(plan, shedding, sides, rates, matches),
     )
 
 
@@ -160,9 +166,14 @@ def _split(split: str, regulated: bool, cut: bool) -> str:
     return f"split {split}: {said}; what one side cannot use goes to the other"
 
 
-def _planned(
-    plan_: JoinPlan, shedding: Shedding, sides: Sequence[SideEstimate], rates: tuple[float, float]
+def plan_for(
+    plan_: JoinPlan,
+    shedding: Shedding,
+    sides: Sequence[SideEstimate],
+    rates: tuple[float, float],
+    matches: Matches | None = None,
 ) -> Planned:
+    """What some limits come to, whether they are the join's own or not."""
     rows = shedding.memory_unit == "rows"
     cpu_us = _cpu_us(shedding, plan_.routing.n_shards)
     service = _service(shedding, cpu_us, sum(copies(plan_.routing)) / 2)
@@ -172,9 +183,12 @@ def _planned(
     allocation = plan(shedding.split, demand, Limits(service, shedding.memory))
     need = None
     if shedding.policy is not None and cpu_us is not None:
-        need = explain_selective.need(plan_, allocation.rates, cpu_us)
-    fraction = 1.0 if need is None else need.fraction
-    share = fraction * _share(plan_, allocation, demand)
+        need = explain_selective.need(plan_, allocation.rates, cpu_us, matches)
+    fraction = found = 1.0 if need is None else need.fraction
+    if matches is not None and shedding.policy is not None:
+        left_us, right_us = plan_.resolved.join.windows_us
+        found = matches.recall(shedding.policy, (left_us / 1e6, right_us / 1e6), fraction)
+    share = found * _share(plan_, allocation, demand, matches)
     held_all = allocation.memory is None or (
         held(allocation, demand) == held(Allocation(rates), demand)
     )
@@ -187,7 +201,8 @@ def _planned(
         memory=allocation.memory,
         share=share,
         fits=fits,
-        text=_in_words(shedding, rates, service, allocation, share, fits, need),
+        text=_in_words(shedding, rates, service, allocation, share, fits, need)
+        + _spread(matches, need),
     )
 
 
@@ -208,10 +223,13 @@ def _service(shedding: Shedding, cpu_us: float | None, sent: float) -> float | N
     return None if shedding.lag else explain_selective.receivable(cpu_us) / sent
 
 
-def _share(plan_: JoinPlan, allocation: Allocation, demand: Demand) -> float:
+def _share(
+    plan_: JoinPlan, allocation: Allocation, demand: Demand, matches: Matches | None
+) -> float:
     """The part of the exact result that is to be expected (Eqs. 9, 10, 13 and 14).
 
     Memory also has to hold what lateness and whole slices add to a window, and all copies of a row.
+    Where all rows are let in, and it is known at which ages they match, that decides.
     """
     join, sent = plan_.resolved.join, copies(plan_.routing)
     exact = Demand(
@@ -219,7 +237,15 @@ def _share(plan_: JoinPlan, allocation: Allocation, demand: Demand) -> float:
         (join.left.window_us / 1e6, join.right.window_us / 1e6),
         (demand.sizes[0] * sent[0], demand.sizes[1] * sent[1]),
     )
-    return output(allocation, exact) / output(Allocation(demand.rates), exact)
+    whole = Allocation(demand.rates)
+    known = matches is not None and matches.ages is not None
+    if matches is not None and known and allocation.rates == demand.rates:
+        left, right = (
+            min(1.0, kept / need) if need else 1.0
+            for kept, need in zip(held(allocation, exact), held(whole, exact), strict=True)
+        )
+        return matches.remembered((left, right))
+    return output(allocation, exact) / output(whole, exact)
 
 
 def _in_words(
@@ -245,8 +271,16 @@ def _in_words(
     if allocation.memory is not None:
         held_left, held_right = (_amount(n, shedding.memory_unit) for n in allocation.memory)
         said.append(f"{held_left} left and {held_right} right are remembered")
-    more = "" if need is None or need.fraction >= 1 else _CLUSTERED
-    return f"{at}: {', '.join(said)}; about {100 * share:.3g} % of the results{more}"
+    return f"{at}: {', '.join(said)}; about {100 * share:.3g} % of the results"
+
+
+def _spread(matches: Matches | None, need: Need | None) -> str:
+    """What is known of where the results are, if that matters."""
+    if need is None or need.fraction >= 1:
+        return ""
+    if matches is None or matches.basis != "sample":
+        return _CLUSTERED
+    return _EVEN if matches.ages is None else _UNEVEN
 
 
 def _amount(n: float, unit: str) -> str:

@@ -3,16 +3,24 @@
 Reading order: this module (what comes back), `explain_plan_words` (plan, time and states),
 `explain_plan_strategy` and `explain_plan_situation` (an n-ary join or a tree),
 `explain_plan_model` and `explain_plan_numbers` (half-way joins, paths and planners in numbers),
+`explain_plan_matches` and `explain_plan_expected` (how often rows match; what comes out, what that
+takes and what budgets would mean),
 `explain_plan_shards` and `explain_plan_state` (what is where, and what may go wrong).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from streamjoin.planning.tree import Tree
 from streamjoin.shedding.regulation import FIRST_COST_US
 from streamjoin.spark import explain_plan_words as words
 from streamjoin.spark import explain_words
 from streamjoin.spark.explain_conditions import Conjunct
+from streamjoin.spark.explain_expected import Expected, sentences
+from streamjoin.spark.explain_matches import Basis
+from streamjoin.spark.explain_meanings import Meanings
+from streamjoin.spark.explain_plan_expected import expected_of_many, meanings_of_many
+from streamjoin.spark.explain_plan_matches import selectivities_of
 from streamjoin.spark.explain_plan_model import (
     SELECTIVITY,
     Selectivities,
@@ -24,6 +32,7 @@ from streamjoin.spark.explain_plan_shards import spread
 from streamjoin.spark.explain_plan_state import advice, remembered
 from streamjoin.spark.explain_plan_strategy import StrategyExplanation, explain_strategy
 from streamjoin.spark.explain_plan_words import OperatorExplanation
+from streamjoin.spark.explain_samples import Sources
 from streamjoin.spark.explain_warnings import Advice
 from streamjoin.spark.explain_words import Shards
 from streamjoin.spark.plans import MultiPlan
@@ -41,9 +50,10 @@ class PlanExplanation:
         Whether the inputs are streams.
     streams
         Their names.
-    plan, tree
-        The plan, where it comes from and how it may change; and drawn, line by line: nothing for
-        an n-ary join.
+    plan
+        The plan, where it comes from and how it may change.
+    tree
+        Its joins; None for an n-ary join.
     strategy
         Whether an n-ary join or a tree runs, and what both cost; None where there is no choice.
     operators
@@ -64,6 +74,16 @@ class PlanExplanation:
         What there is to give for that; None if it was given.
     remembered
         About how much is remembered, as sentences; empty without rates.
+    state_bytes
+        All of it; None without rates.
+    filters
+        What rows must fulfil before the join, by stream.
+    lengths
+        How long, or how many, rows of each stream are remembered; None for not at all.
+    expected
+        What comes out and what that takes; None without rates.
+    meanings
+        What budgets would mean; None without rates.
     columns
         Columns of the result.
     warnings
@@ -74,7 +94,7 @@ class PlanExplanation:
     streaming: bool
     streams: tuple[str, ...]
     plan: str
-    tree: tuple[str, ...]
+    tree: Tree | None
     strategy: StrategyExplanation | None
     operators: tuple[OperatorExplanation, ...]
     conditions: tuple[Conjunct, ...]
@@ -90,6 +110,11 @@ class PlanExplanation:
     numbers: PlanNumbers | None
     missing: str | None
     remembered: tuple[str, ...]
+    state_bytes: float | None
+    filters: dict[str, tuple[str, ...]]
+    lengths: dict[str, str | None]
+    expected: Expected | None
+    meanings: Meanings | None
     columns: tuple[str, ...]
     warnings: tuple[Advice, ...]
 
@@ -102,7 +127,6 @@ class PlanExplanation:
     def sections(self) -> Iterator[tuple[str, Sequence[str | None]]]:
         """Titles with their lines."""
         yield "plan", [self.plan]
-        yield "tree", self.tree
         yield "strategy", [] if self.strategy is None else self.strategy.texts
         yield "operators", [one.text for one in self.operators]
         yield "conditions", [f"{c.text}  ({c.described})" for c in self.conditions]
@@ -115,17 +139,23 @@ class PlanExplanation:
         yield "silent input", [self.idle]
         yield "shards", [self.shards.text]
         yield "budget", self.budget
-        if self.numbers is not None and self.tree:
+        if self.numbers is not None and self.tree is not None:
             yield "half-way joins", list(self.numbers.table())
             yield "paths", list(self.numbers.ways())
             yield "costs", list(self.numbers.spent())
         yield "in numbers", [self.missing]
         yield "columns", [", ".join(self.columns)]
+        yield from sentences(self.expected)
         yield "state, about", self.remembered
+        yield "budgets", list(self.meanings.table()) if self.meanings else []
 
 
 def explain_plan(
-    plans: Sequence[MultiPlan], rates: StreamRates | None, selectivities: Selectivities
+    plans: Sequence[MultiPlan],
+    rates: StreamRates | None,
+    selectivities: Selectivities,
+    sources: Sources,
+    cores: int,
 ) -> PlanExplanation:
     r"""Explain a join of many streams, whose operators are given in order.
 
@@ -145,14 +175,24 @@ def explain_plan(
     """
     last, live = plans[-1], plans[-1].streaming
     streams = words.inputs(last)
+    basis: Basis = "assumed" if selectivities is None else "given"
+    if sources.samples and selectivities is None:
+        basis, selectivities = "sample", selectivities_of(last, sources.samples)
     found = None if rates is None else numbers(last, rates, selectivities)
+    strategy = explain_strategy(last, rates, selectivities)
+    brings = (
+        None
+        if found is None or not live
+        else expected_of_many(found, strategy, basis, sources, cores)
+    )
+    held = None if found is None or not live else remembered(last, found, streams)
     return PlanExplanation(
         name=last.name,
         streaming=live,
         streams=tuple(streams),
         plan=words.planned(last),
-        tree=() if words.is_nary(last) else words.drawn(last.resolved.tree),
-        strategy=explain_strategy(last, rates, selectivities),
+        tree=None if words.is_nary(last) else last.resolved.tree,
+        strategy=strategy,
         operators=words.operators(plans),
         conditions=words.conditions(last),
         windows=words.windows(streams),
@@ -166,10 +206,26 @@ def explain_plan(
         budget=_budget(last),
         numbers=found,
         missing=_missing(last) if found is None else None,
-        remembered=() if found is None or not live else tuple(remembered(last, found, streams)),
+        remembered=() if held is None else held.texts,
+        state_bytes=None if held is None else _held(held.bytes, strategy),
+        filters=dict(sources.filters),
+        lengths=words.lengths(streams),
+        expected=brings,
+        meanings=(
+            None
+            if rates is None or brings is None
+            else meanings_of_many(last, rates, selectivities, brings)
+        ),
         columns=tuple(column.name for column in last.resolved.steps[-1].join.output),
-        warnings=tuple(advice(last, streams, found)),
+        warnings=tuple(advice(last, streams, found, brings)),
     )
+
+
+def _held(tree: float, strategy: StrategyExplanation | None) -> float:
+    """Bytes that are remembered: of a tree, or of one n-ary join if that is to be expected."""
+    if strategy is None or strategy.runs != "mjoin" or strategy.mjoin is None:
+        return tree
+    return strategy.mjoin.state_bytes
 
 
 def _missing(plan: MultiPlan) -> str:

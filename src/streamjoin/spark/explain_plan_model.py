@@ -40,7 +40,7 @@ def numbers(
     """The model of a plan at given rates."""
     tree = plan.resolved.tree
     sigmas = sigmas_of(tree, selectivities)
-    model = _model(plan, tree, rates, sigmas)
+    model = model_of(plan, rates, selectivities)
     mu = _resources(plan, rates)
     freshness = _freshness(plan, rates)
     limits = plan.resolved.steps[-1].join.limits
@@ -83,6 +83,11 @@ def _is_positive(rate: object) -> bool:
     return isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < math.inf
 
 
+def is_share(sigma: object) -> bool:
+    """Whether something is a number above 0 and up to 1."""
+    return _is_positive(sigma) and sigma <= 1  # type: ignore[operator]  # a number
+
+
 def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
     """A selectivity for each join, in the tree's order."""
     joins = range(tree.n_streams, tree.root + 1)
@@ -101,18 +106,20 @@ def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
                 raise ConfigError(msg)
             found[place] = sigma
     for sigma in found:
-        if not _is_positive(sigma) or sigma > 1:
+        if not is_share(sigma):
             msg = f"selectivities: got {sigma!r}; allowed: shares above 0 and up to 1"
             raise ConfigError(msg)
     return [float(sigma) for sigma in found]
 
 
-def _model(plan: MultiPlan, tree: Tree, rates: StreamRates, sigmas: list[float]) -> PlanModel:
+def model_of(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> PlanModel:
     """The plan under full load.
 
     A result of a join is remembered while all its rows are in their windows. So of all pairs of
     remembered tuples of its two inputs, those that match are in its state.
     """
+    tree = plan.resolved.tree
+    sigmas = sigmas_of(tree, selectivities)
     sizes = [window_tuples(one.stream, rates[name]) for name, one in inputs(plan).items()]
     states = plan.resolved.steps[-1].join.states
     for node in tree.susceptible:

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
+
+NOTHING: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -174,3 +177,14 @@ def write(n: float) -> str:
     ('50,000', '2.5', '0.00012', '0')
     """
     return f"{n:,.0f}" if n >= 100 else f"{n:.3g}"
+
+
+def about(n: float) -> str:
+    """Write an estimate: three digits of it, and next to nothing as nothing.
+
+    Examples
+    --------
+    >>> about(10728.3), about(2.5), about(0.00012), about(1e-9)
+    ('10,700', '2.5', '0.00012', '0')
+    """
+    return write(float(f"{n:.3g}")) if n > NOTHING else "0"

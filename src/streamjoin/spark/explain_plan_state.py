@@ -1,20 +1,29 @@
 """About how much a join of many streams will remember, and what may go wrong with it."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from streamjoin.durations import format_duration
 from streamjoin.joins.multi.settings import Input
+from streamjoin.spark.explain_expected import Expected
 from streamjoin.spark.explain_plan_numbers import PlanNumbers, write
 from streamjoin.spark.explain_plan_shards import copies
 from streamjoin.spark.explain_plan_words import is_nary
 from streamjoin.spark.explain_state import format_bytes, row_bytes
-from streamjoin.spark.explain_warnings import LONG_US, Advice
+from streamjoin.spark.explain_warnings import LONG_US, Advice, about_need
 from streamjoin.spark.plans import MultiPlan
 
 
-def remembered(plan: MultiPlan, found: PlanNumbers, streams: dict[str, Input]) -> Iterator[str]:
+class Remembered(NamedTuple):
+    """About how much is remembered, in words and in bytes."""
+
+    texts: tuple[str, ...]
+    bytes: float
+
+
+def remembered(plan: MultiPlan, found: PlanNumbers, streams: dict[str, Input]) -> Remembered:
     """About how much each state holds."""
-    total = 0.0
+    total, texts = 0.0, []
     tree = plan.resolved.tree
     axes = max(step.join.n_axes for step in plan.resolved.steps)
     nodes, sent = tree.n_streams if is_nary(plan) else tree.root, copies(plan)
@@ -29,10 +38,15 @@ def remembered(plan: MultiPlan, found: PlanNumbers, streams: dict[str, Input]) -
             size, rows = tuple_bytes(axes, len(tree.streams(node))), one.state
             what = "tuples"
         total += rows * size
-        yield f"{one.tuples} {format_bytes(rows * size)} = {write(rows)} {what} x {size:.3g} B"
+        texts.append(
+            f"{one.tuples} {format_bytes(rows * size)} = {write(rows)} {what} x {size:.3g} B"
+        )
     late = max(one.stream.lateness_us for one in streams.values())
     more = f", with {format_duration(late)} of lateness" if late else ""
-    yield f"together {format_bytes(total)}{more}, and more while one input is ahead of the others"
+    texts.append(
+        f"together {format_bytes(total)}{more}, and more while one input is ahead of the others"
+    )
+    return Remembered(tuple(texts), total)
 
 
 def tuple_bytes(axes: int, n_streams: int) -> float:
@@ -41,7 +55,10 @@ def tuple_bytes(axes: int, n_streams: int) -> float:
 
 
 def advice(
-    plan: MultiPlan, streams: dict[str, Input], found: PlanNumbers | None
+    plan: MultiPlan,
+    streams: dict[str, Input],
+    found: PlanNumbers | None,
+    brings: Expected | None,
 ) -> Iterator[Advice]:
     """All warnings."""
     if found is not None and found.infeasible is not None:
@@ -54,6 +71,8 @@ def advice(
         )
     if plan.n_shards == 1:
         yield Advice("one_shard", "one core does all the work: there is one shard")
+    if brings is not None and plan.budget is None:
+        yield from about_need(brings)
     if not plan.streaming:
         return
     join = plan.resolved.steps[-1].join

@@ -98,6 +98,11 @@ class StrategyExplanation:
     best_tree: str | None
     texts: tuple[str, ...]
 
+    @property
+    def runs(self) -> str | None:
+        """What will run, "mjoin" or "tree"; None if that is found out while it does."""
+        return self.expected if self.strategy == "auto" else self.strategy
+
 
 def explain_strategy(
     plan: MultiPlan, rates: StreamRates | None, selectivities: Selectivities

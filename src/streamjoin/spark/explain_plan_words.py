@@ -74,30 +74,6 @@ def _keys(plan: MultiPlan, step: Step) -> Iterator[str]:
         yield KeyClass({s: c for s, c in columns.items() if s in (*left, *right)}).describe()
 
 
-def drawn(tree: Tree) -> tuple[str, ...]:
-    r"""The tree as lines.
-
-    Examples
-    --------
-    >>> print(*drawn(Tree.parse("(a b) c")), sep="\n")
-    a b c
-    +- a b
-    |  +- a
-    |  `- b
-    `- c
-    """
-    return (tree.label(tree.root), *_below(tree, tree.root))
-
-
-def _below(tree: Tree, node: int) -> Iterator[str]:
-    if node < tree.n_streams:
-        return
-    first, last = tree.children(node)
-    for child, head, rest in ((first, "+- ", "|  "), (last, "`- ", "   ")):
-        yield head + tree.label(child)
-        yield from (rest + line for line in _below(tree, child))
-
-
 def planned(plan: MultiPlan) -> str:
     """Where the plan comes from and how it may change."""
     whole = plan.resolved
@@ -145,6 +121,14 @@ def windows(streams: Mapping[str, Input]) -> tuple[str, ...]:
     return (rule, "; ".join(each))
 
 
+def lengths(streams: Mapping[str, Input]) -> dict[str, str | None]:
+    """How long, or how many, rows of each stream are remembered."""
+    return {
+        name: _window(one) if one.stream.window_rows or one.stream.window_us else None
+        for name, one in streams.items()
+    }
+
+
 def _window(one: Input) -> str:
     if one.stream.window_rows is not None:
         return f"the last {one.stream.window_rows:,} rows"
@@ -153,14 +137,15 @@ def _window(one: Input) -> str:
 
 def fresh(plan: MultiPlan) -> tuple[str, ...]:
     """Which results are withheld."""
-    asked = [
-        f"{one.name} {f'{one.age:,} rows' if one.counted else format_duration(one.age)}"
-        for one in plan.resolved.steps[-1].join.freshness
-    ]
+    asked: dict[str, list[str]] = {}
+    for one in plan.resolved.steps[-1].join.freshness:
+        age = f"{one.age:,} rows" if one.counted else format_duration(one.age)
+        asked.setdefault(age, []).append(one.name)
     if not asked:
         return ()
-    by = "newer rows of the stream" if "rows" in asked[0] else "the newest time of any stream"
-    return (f"{', '.join(asked)}: results with an older row, by {by}, are withheld (stale)",)
+    each = "; ".join(f"{', '.join(names)} {age}" for age, names in asked.items())
+    by = "newer rows of the stream" if "rows" in each else "the newest time of any stream"
+    return (f"{each}: results with an older row, by {by}, are withheld (stale)",)
 
 
 def remembered(plan: MultiPlan) -> tuple[str, ...]:

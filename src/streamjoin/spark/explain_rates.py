@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from streamjoin.errors import ConfigError
-from streamjoin.spark.explain_plan_model import Selectivities, StreamRates, check_rates
+from streamjoin.spark.explain_plan_model import Selectivities, StreamRates, check_rates, is_share
 from streamjoin.spark.plans import AnyPlan, JoinPlan, MultiPlan, TablePlan
 
 OfJoin = tuple[float, float] | StreamRates
@@ -66,15 +66,21 @@ def rates_of(rates: Rates, joins: Sequence[Join]) -> dict[str, OfJoin]:
     return by_name  # type: ignore[return-value]  # checked
 
 
-def check_selectivities(selectivities: Selectivities, joins: Sequence[Join]) -> None:
-    """Refuse selectivities where no join, or more than one, is of many streams."""
+def check_selectivities(selectivities: Selectivities, joins: Sequence[Join]) -> float | None:
+    """Refuse selectivities unless it is clear of which join; the number, if of two streams."""
     many = [join for join in joins if isinstance(join, list)]
-    if selectivities is not None and len(many) != 1:
+    if selectivities is None or len(many) == 1:
+        return None
+    if many or len(joins) != 1:
+        msg = f"selectivities: got {selectivities!r} with {len(joins)} joins; allowed: with one"
+        raise ConfigError(msg)
+    if not is_share(selectivities):
         msg = (
-            f"selectivities: got {selectivities!r} with {len(many)} joins of many streams; "
-            "allowed: with one"
+            f"selectivities: got {selectivities!r} with two streams; allowed: the share of pairs "
+            "that match, above 0 and up to 1"
         )
         raise ConfigError(msg)
+    return float(selectivities)  # type: ignore[arg-type]  # checked
 
 
 def _check_pair(pair: object) -> None:

@@ -12,6 +12,7 @@ from streamjoin.joins.window_join import WindowJoin
 from streamjoin.planning.split import Pair
 from streamjoin.shedding.regulation import Shedding
 from streamjoin.shedding.selective import GAMMA, GAMMA_EXACT, MOST_RECEIVING, SelectiveState
+from streamjoin.spark.explain_matches import Matches
 from streamjoin.spark.explain_words import NAMES
 from streamjoin.spark.plans import JoinPlan
 from streamjoin.spark.routing import copies
@@ -138,32 +139,40 @@ def receivable(budget_us: float) -> float:
     return SelectiveState().receivable(budget_us)
 
 
-def need(plan: JoinPlan, rates: Pair, budget_us: float) -> Need:
-    """What all comparisons take, where a batch brings a second and a row finds one other."""
+def need(
+    plan: JoinPlan, rates: Pair, budget_us: float = 0.0, matches: Matches | None = None
+) -> Need:
+    """What all comparisons take, where a batch brings a second; by default a row finds another."""
     join, sent = plan.resolved.join, copies(plan.routing)
     windows = [stream.window_us / 1e6 for stream in join.streams]
     arriving = sum(rate * n for rate, n in zip(rates, sent, strict=True))
     met = sum(rate * n * w for rate, n, w in zip(rates, sent, windows, strict=True))
-    looked_at, assumed = _looked_at(join, rates, rates[0] * rates[1] * sum(windows))
+    comparisons = rates[0] * rates[1] * sum(windows)
+    found = sum(rates) if matches is None else matches.share * comparisons
+    looked_at, assumed = _looked_at(join, found, comparisons)
+    if matches is None:
+        assumed = f"one result for each row{assumed}"
+    else:
+        assumed = f"{found:,.3g} results/s{assumed}"
     costs = SelectiveState()
     return Need(
         receiving=costs.receiving.each * arriving / 1e6,
         comparing=(
-            costs.comparing.each * (met + looked_at) + costs.emitting.each * sum(rates)
+            costs.comparing.each * (met + looked_at) + costs.emitting.each * found
         ) / 1e6,
         given=budget_us / 1e6,
         assumed=assumed,
     )  # fmt: skip
 
 
-def _looked_at(join: WindowJoin, rates: Pair, comparisons: float) -> tuple[float, str]:
+def _looked_at(join: WindowJoin, found: float, comparisons: float) -> tuple[float, str]:
     """Pairs that an index hands over, for each second of the streams, and what that assumes."""
     if join.sets is not None:
         with_others = f"items in common with {100 * SOME_ITEMS:g} % of the others"
-        return SOME_ITEMS * comparisons, f"one result for each row and {with_others}"
+        return SOME_ITEMS * comparisons, f" and {with_others}"
     if join.left.key or join.band is not None:
-        return sum(rates), "one result for each row"
-    return comparisons, "one result for each row and all pairs looked at"
+        return found, ""
+    return comparisons, " and all pairs looked at"
 
 
 def in_words(needed: Need) -> str:

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 from streamjoin.joins.table.measuring import Measured
 from streamjoin.joins.table.settings import STREAM, TABLE
 from streamjoin.spark import explain_table_words as words
+from streamjoin.spark.explain_expected import Expected, sentences
+from streamjoin.spark.explain_meanings import Meanings
+from streamjoin.spark.explain_samples import Sources
+from streamjoin.spark.explain_table_expected import (
+    asked,
+    expected_of_table,
+    front_share,
+    meanings_of_table,
+)
 from streamjoin.spark.explain_table_warnings import advice
 from streamjoin.spark.explain_table_words import Sizes
 from streamjoin.spark.explain_warnings import Advice
@@ -20,8 +29,12 @@ class TableExplanation:
     ----------
     name
         Name of its counters.
+    stream, streaming
+        What the stream is called; whether it is one, or a table that is joined at once.
     how
         Which rows come out.
+    rate
+        Rows per second of the stream; None if not known.
     table
         What it is called and where it is, without a password.
     sizes
@@ -40,14 +53,25 @@ class TableExplanation:
         How long rows wait, and what becomes of those for which there is no time.
     refresh
         When changes of the table are noticed, and what happens when it cannot be reached.
+    limited
+        The budget of CPU in words; None without one.
     shards
         How the work is split.
+    hits
+        Share of the rows that the cache is expected to answer.
+    expected
+        What comes out and what that takes; None if the rate is not known.
+    meanings
+        What memory would mean.
     warnings
         What may go wrong.
     """
 
     name: str
+    stream: str
+    streaming: bool
     how: str
+    rate: float | None
     table: str
     sizes: Sizes
     key: tuple[tuple[str, str], ...]
@@ -57,13 +81,18 @@ class TableExplanation:
     measured: Measured
     waits: tuple[str, ...]
     refresh: tuple[str, ...]
+    limited: str | None
     shards: str
+    hits: float
+    expected: Expected | None
+    meanings: Meanings
     warnings: tuple[Advice, ...]
 
     @property
     def title(self) -> str:
         """The first line."""
-        return f"{self.name}: {self.how} join of a stream with a table"
+        kind = "a stream" if self.streaming else "a batch of rows"
+        return f"{self.name}: {self.how} join of {kind} with a table"
 
     def sections(self) -> Iterator[tuple[str, Sequence[str | None]]]:
         """Titles with their lines."""
@@ -75,9 +104,13 @@ class TableExplanation:
         yield "freshness", self.refresh
         yield "shards", [self.shards]
         yield "columns", [", ".join(self.columns)]
+        yield from sentences(self.expected)
+        yield "budgets", list(self.meanings.table())
 
 
-def explain_table(plan: TablePlan) -> TableExplanation:
+def explain_table(
+    plan: TablePlan, sources: Sources, streaming: bool, cores: int
+) -> TableExplanation:
     """Explain a join with a table, which has been opened and read here and there by the join.
 
     Examples
@@ -101,9 +134,15 @@ def explain_table(plan: TablePlan) -> TableExplanation:
     theirs = [join.table.names[i] for i in join.keys[TABLE]]
     look_up = join.costs.look_up if sizes.has_index else None
     measured = Measured(join.costs.scan / 1000, look_up, 0)
+    name = sources.names[0] if sources.names else "stream"
+    keys = asked(plan, sizes, sources.samples.get(name))
+    found = expected_of_table(plan, sizes, measured, keys, cores) if streaming else None
     return TableExplanation(
         name=plan.name,
+        stream=name,
+        streaming=streaming,
         how=join.how,
+        rate=keys.rate,
         table=words.place(access.table),
         sizes=sizes,
         key=tuple(zip(mine, theirs, strict=True)),
@@ -111,8 +150,12 @@ def explain_table(plan: TablePlan) -> TableExplanation:
         memory=words.memory(plan, sizes),
         algorithm=words.algorithm(plan, sizes, measured),
         measured=measured,
-        waits=words.waits(join),
-        refresh=words.refresh(access),
+        waits=words.waits(join) if streaming else (words.AT_ONCE,),
+        refresh=words.refresh(access) if streaming else (words.AS_IT_IS,),
+        limited=words.limited(plan),
         shards=words.shards(plan),
+        hits=keys.hits(words.cached_rows(plan, sizes, front_share(join))),
+        expected=found,
+        meanings=meanings_of_table(plan, sizes, measured, keys),
         warnings=tuple(advice(plan, sizes)),
     )

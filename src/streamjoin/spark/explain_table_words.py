@@ -22,6 +22,10 @@ _BACK_ENDS: Final = {
     "auto": "auto: keys are looked up or their partition is loaded, whichever costs less as "
     "measured while it runs",
 }
+FIRST: Final = "the cache first; then "
+AT_ONCE: Final = "none waits: all rows are answered at once"
+AS_IT_IS: Final = "the table is taken as it is when the rows are joined"
+"""Where the rows are no stream."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,14 @@ def memory(plan: TablePlan, sizes: Sizes) -> tuple[str, ...]:
     return whole, *((looking, waiting) if join.algorithm == "auto" else (waiting,))
 
 
+def cached_rows(plan: TablePlan, sizes: Sizes, share: float) -> int:
+    """Rows of the table that the cache of all shards has room for."""
+    return int(plan.n_shards * plan.join.room(share).cache / (sizes.bytes_per_row + BESIDES))
+
+
 def _cache(plan: TablePlan, sizes: Sizes, share: float) -> str:
     room = plan.n_shards * plan.join.room(share).cache
-    rows = int(room / (sizes.bytes_per_row + BESIDES))
+    rows = cached_rows(plan, sizes, share)
     if rows >= sizes.rows:
         return f"a cache of {format_bytes(room)}, enough for the whole table"
     part = f"{100 * rows / sizes.rows:.3g} %"
@@ -117,7 +126,7 @@ def _rest(plan: TablePlan, share: float) -> str:
 def algorithm(plan: TablePlan, sizes: Sizes, measured: Measured) -> tuple[str, ...]:
     """What answers rows that the cache does not."""
     join = plan.join
-    front = "the cache first; then " if join.is_cached else ""
+    front = FIRST if join.is_cached else ""
     why = _why(plan, sizes) if plan.asked == "auto" else ""
     return f"{front}{_BACK_ENDS[join.algorithm]}{why}", *_costs(plan, sizes, measured)
 
@@ -184,6 +193,16 @@ def waits(join: TableJoin) -> tuple[str, ...]:
             "when the load falls; none is lost"
         )
     return tuple(said)
+
+
+def limited(plan: TablePlan) -> str | None:
+    """The budget of CPU, if there is one."""
+    share, us = plan.join.work_share, plan.join.work_us
+    if us is not None:
+        return f"at most {format_duration(us * plan.n_shards)} a batch, the table's time included"
+    if share is None:
+        return None
+    return f"at most {share:.3g} of the time of each shard, the table's time included"
 
 
 def refresh(access: TableAccess) -> tuple[str, ...]:

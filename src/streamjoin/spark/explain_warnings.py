@@ -6,6 +6,7 @@ from typing import Final
 
 from streamjoin.durations import format_duration
 from streamjoin.spark.explain_budget import BATCH_SECONDS, Planned
+from streamjoin.spark.explain_expected import Expected
 from streamjoin.spark.explain_state import SideEstimate
 from streamjoin.spark.explain_words import NAMES
 from streamjoin.spark.plans import JoinPlan
@@ -22,9 +23,12 @@ class Advice:
 
 
 def advice(
-    plan: JoinPlan, sides: Sequence[SideEstimate], planned: Planned | None
+    plan: JoinPlan,
+    sides: Sequence[SideEstimate],
+    planned: Planned | None,
+    found: Expected | None,
 ) -> Iterator[Advice]:
-    """All warnings of a join, from the estimate of its state and what its budget comes to."""
+    """All warnings of a join, from what its state, its budget and its CPU come to."""
     yield from _about_pairs(plan)
     yield from _about_shards(plan)
     if plan.streaming:
@@ -33,6 +37,19 @@ def advice(
         yield from _about_cpu(plan)
     if planned is not None:
         yield from _about_memory(plan, sides, planned)
+    if found is not None and plan.budget is None:
+        yield from about_need(found)
+
+
+def about_need(found: Expected) -> Iterator[Advice]:
+    """What is needed and not there makes a query fall behind."""
+    if found.share > 1:
+        yield Advice(
+            "too_little_cpu",
+            f"too little CPU: a second of the streams takes about {found.cpu_s:.2g} s of it and "
+            f"there {'is' if found.cores == 1 else 'are'} {found.cores} core"
+            f"{'' if found.cores == 1 else 's'}, so the query would fall behind; give a `budget`",
+        )
 
 
 def _about_pairs(plan: JoinPlan) -> Iterator[Advice]:

@@ -62,6 +62,39 @@ def windows(join: WindowJoin) -> tuple[str, ...]:
     return meets, "; ".join(both)
 
 
+def keys(join: WindowJoin) -> tuple[tuple[str, str], ...]:
+    """Columns of left and right that must be equal."""
+    left, right = join.streams
+    names = left.schema.names, right.schema.names
+    return tuple((names[0][a], names[1][b]) for a, b in zip(left.key, right.key, strict=True))
+
+
+def lengths(join: WindowJoin) -> tuple[str | None, str | None]:
+    """How long, or how many, rows of left and right are remembered."""
+    left, right = (
+        (format_duration(s.window_us) if s.window_us else None)
+        if s.window_rows is None
+        else f"{s.window_rows:,} rows"
+        for s in join.streams
+    )
+    return left, right
+
+
+def freshness(join: WindowJoin) -> str | None:
+    """Which results are withheld, if any."""
+    asked = [
+        f"{name} {format_duration(us)}"
+        for name, us in zip(NAMES, join.freshness_us, strict=True)
+        if us is not None
+    ]
+    if not asked:
+        return None
+    return (
+        f"{', '.join(asked)}: results with an older row, by the newest time of either stream, are "
+        "withheld (stale)"
+    )
+
+
 def _span(before_us: int, after_us: int) -> str:
     return f"from {_shifted('-', before_us)} to {_shifted('+', after_us)}"
 

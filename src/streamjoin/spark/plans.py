@@ -136,8 +136,8 @@ def note(frame: DataFrame, query: "QueryPlan") -> None:
     _keep(_QUERIES, next(iter(_ids(frame))), query)
 
 
-def queries_of(frame: DataFrame) -> "list[QueryPlan]":
-    """The queries that a DataFrame comes from, outermost first."""
+def queries_of(frame: DataFrame | str) -> "list[QueryPlan]":
+    """The queries that a DataFrame, or Spark's text of a plan, comes from, outermost first."""
     return [_QUERIES[join_id] for join_id in _ids(frame) if join_id in _QUERIES]
 
 
@@ -147,14 +147,15 @@ def _keep(kept: dict[str, Any], join_id: str, plan: object) -> None:
         kept.pop(next(iter(kept)))
 
 
-def plans_of(frame: DataFrame) -> list[AnyPlan]:
-    """The joins that a DataFrame comes from, outermost first."""
+def plans_of(frame: DataFrame | str) -> list[AnyPlan]:
+    """The joins that a DataFrame, or Spark's text of a plan, comes from, outermost first."""
     return [_PLANS[join_id] for join_id in _ids(frame) if join_id in _PLANS]
 
 
-def _ids(frame: DataFrame) -> dict[str, None]:
-    """Ids of the joins that a DataFrame comes from, outermost first."""
-    return dict.fromkeys(_MARK.findall(plan_text(frame)))
+def _ids(frame: DataFrame | str) -> dict[str, None]:
+    """Ids of the joins that a DataFrame or a plan comes from, outermost first."""
+    text = frame if isinstance(frame, str) else plan_text(frame)
+    return dict.fromkeys(_MARK.findall(text))
 
 
 def plan_text(frame: DataFrame) -> str:

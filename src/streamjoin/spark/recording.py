@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal
@@ -19,8 +20,10 @@ from pyspark.sql.streaming.listener import (
 from streamjoin.errors import ConfigError
 from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
 from streamjoin.metrics.records import Started
+from streamjoin.spark.explain import explain_text
+from streamjoin.spark.plans import TablePlan, plans_of
 from streamjoin.spark.progress import is_batch, read_progress
-from streamjoin.spark.requirements import is_connect
+from streamjoin.spark.requirements import is_connect, n_cores
 
 logger = logging.getLogger(__name__)
 BESIDE: Final = "checkpoint"
@@ -31,7 +34,7 @@ def record(
     spark: SparkSession,
     *,
     files: Literal["checkpoint"] | str | Path | None = BESIDE,
-    prometheus: int | None = None,
+    prometheus: int | str | None = None,
     log: bool = True,
 ) -> "Recording":
     """Record what joins do in the queries of a session, also in those that are started later.
@@ -45,7 +48,8 @@ def record(
         in the checkpoint folder of each query; a folder, in which each query has one of its own; or
         None for nowhere. ``streamjoin dashboard`` shows such files.
     prometheus
-        Port of this machine at which Prometheus may fetch numbers; None (the default) for none.
+        Port at which Prometheus on this machine may fetch numbers, such as 9464; or "host:port" for
+        others too (anyone who reaches that may read them). None, the default, for nowhere.
     log
         Whether decisions are logged: logger ``streamjoin.decisions``, a warning when a join begins
         to leave something out and an info when it is exact again.
@@ -74,9 +78,10 @@ def record(
         takers: list[OnRecord] = [log_decision] if log else []
         url = None
         if prometheus is not None:
-            from streamjoin.metrics.prometheus import start_exporter
+            from streamjoin.metrics.prometheus import address_of, start_exporter
 
-            exporter = stack.enter_context(start_exporter(port=prometheus))
+            host, port = address_of(prometheus)
+            exporter = stack.enter_context(start_exporter(port, host))
             takers.append(exporter.see)
             url = exporter.url
         listener = RecordListener(spark, files, takers)
@@ -126,12 +131,13 @@ class RecordListener(StreamingQueryListener):
     ) -> None:
         self._spark, self._files, self._takers = spark, files, takers
         self._recorders: dict[str, Recorder] = {}
-        self._started: dict[str, Started] = {}
+        self._started: dict[str, tuple[Started, Any]] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Note when it was; nothing is known of its joins yet."""
+        """Note when it was, and what runs it: the query may be over when its first batch is told."""
         name, run = event.name or str(event.id), str(event.runId)
-        self._started[run] = Started(name, run, round(time.time(), 3))
+        started = Started(name, run, round(time.time(), 3))
+        self._started[run] = started, _execution(self._spark, str(event.id))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Record a batch."""
@@ -151,28 +157,54 @@ class RecordListener(StreamingQueryListener):
         run = document["runId"]
         if run not in self._recorders:
             name = document.get("name") or document["id"]
-            started = self._started.get(run) or Started(name, run, round(time.time(), 3))
-            takers = [*self._takers, *self._to_file(name, document["id"])]
+            known = self._started.get(run)
+            if known is None:  # it was started before the recording
+                started = Started(name, run, round(time.time(), 3))
+                known = started, _execution(self._spark, document["id"])
+            started, execution = known
+            to_files = self._to_file(name, document["id"], execution)
+            if to_files and execution is not None:
+                started = self._explained(started, execution)
+            takers = [*self._takers, *to_files]
             self._recorders[run] = Recorder(started.query, takers)
             self._recorders[run].start(started)
         return self._recorders[run]
 
-    def _to_file(self, name: str, query_id: str) -> list[OnRecord]:
+    def _explained(self, started: Started, execution: Any) -> Started:
+        """With what the query will do, in words and drawn."""
+        text = str(execution.logicalPlan().toString())
+        plans = [plan for plan in plans_of(text) if not isinstance(plan, TablePlan)]
+        budgets = [plan.budget.describe() for plan in plans if plan.budget is not None]
+        explanation = explain_text(text, n_cores(self._spark))
+        return replace(
+            started,
+            plan=str(explanation),
+            drawing=explanation.to_svg(),
+            budget="; ".join(dict.fromkeys(budgets)),
+        )
+
+    def _to_file(self, name: str, query_id: str, execution: Any) -> list[OnRecord]:
         if self._files is None:
             return []
         if self._files != BESIDE:
             return [to_file(Path(self._files) / query_id)]
-        folder = _checkpoint(self._spark, query_id)
+        folder = None if execution is None else _checkpoint(execution)
         if folder is None:
             logger.warning("%s: its checkpoint is not in a folder here: no metrics file", name)
             return []
         return [to_file(folder)]
 
 
-def _checkpoint(spark: SparkSession, query_id: str) -> Path | None:
+def _execution(spark: SparkSession, query_id: str) -> Any:
+    """What runs a query, in Java; None if that is over, or if Spark Connect does not tell."""
+    query: Any = None if is_connect(spark) else spark.streams.get(query_id)
+    running = None if query is None else query._jsq
+    return None if running is None else running.streamingQuery()
+
+
+def _checkpoint(execution: Any) -> Path | None:
     """The checkpoint folder of a query, if it is one of this machine."""
-    query: Any = spark.streams.get(query_id)
-    root = None if query is None else str(query._jsq.streamingQuery().resolvedCheckpointRoot())
-    if root is None or not root.startswith(LOCAL):
+    root = str(execution.resolvedCheckpointRoot())
+    if not root.startswith(LOCAL):
         return None
     return Path("/" + root.removeprefix("file:").lstrip("/"))

@@ -102,7 +102,9 @@ def run_query(
     schemas = {name: _schema(frame) for name, frame in streams.items()}
     plan = plan_query(query, schemas, time, zone)
     inputs = {
-        source.alias: _input(plan, source.alias, streams[stream_name(query, source, list(streams))])
+        source.alias: input_of(
+            plan, source.alias, streams[stream_name(query, source, list(streams))]
+        )
         for source in plan.sources
     }
     late = plan.lateness or lateness
@@ -139,7 +141,7 @@ def _arrow_type(kind: DataType) -> pa.DataType:
         return pa.null()
 
 
-def _input(plan: QueryPlan, alias: str, frame: DataFrame) -> DataFrame:
+def input_of(plan: QueryPlan, alias: str, frame: DataFrame) -> DataFrame:
     """A stream's rows that fulfil its own conditions, and the columns that are needed later."""
     frame = frame.alias(alias)
     for condition in plan.at("stream", stream=alias):
