@@ -4,7 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install run test fuzz check bench reproduce format lint typecheck imports docs clean java
+.PHONY: help install run test fuzz check bench reproduce format lint typecheck imports docs page clean java
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -21,8 +21,8 @@ $(STAMP): pyproject.toml $(wildcard requirements.lock)
 java:
 	@.ci/need_java
 
-run: java install ## run the calls-and-trades example for about a minute
-	@$(BIN)/streamjoin run examples/calls_and_trades.toml
+run: java install ## calls and trades with a burst: about a minute and a half
+	@$(BIN)/streamjoin run examples/burst.toml
 
 # The tests of a file stay together, for they share what it sets up; and files keep their order,
 # for xdist would leave those of few tests, the longest, to the end.
@@ -55,9 +55,13 @@ typecheck: install ## mypy --strict
 imports: install ## who may import whom
 	@$(BIN)/lint-imports
 
-docs: install ## links of the documents resolve, their Python compiles
+docs: install ## the documentation into site/, every link checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@$(BIN)/python scripts/check_docs.py
 
+page: ## build the live page into the package; needs npm
+	@cd page && npm ci --silent && npm run build
+
 clean: ## remove .venv, caches and outputs
-	@rm -rf .venv dist output .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv dist output site page/node_modules .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

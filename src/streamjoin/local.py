@@ -32,7 +32,7 @@ from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
-from streamjoin.joins.stopwatch import Costs
+from streamjoin.joins.stopwatch import Costs as Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.local_table import LocalTableJoin as LocalTableJoin
 from streamjoin.metrics import JoinCounts

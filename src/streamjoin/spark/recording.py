@@ -134,7 +134,7 @@ class RecordListener(StreamingQueryListener):
         self._started: dict[str, tuple[Started, Any]] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Note when it was, and what runs it: the query may be over when its first batch is told."""
+        """Note when it was, and what runs it: that may be over when its first batch is told."""
         name, run = event.name or str(event.id), str(event.runId)
         started = Started(name, run, round(time.time(), 3))
         self._started[run] = started, _execution(self._spark, str(event.id))
