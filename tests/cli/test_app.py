@@ -92,7 +92,7 @@ def explain(folder: Path, text: str, *options: str) -> int:
 def test_explain_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(tmp_path, GENERATED) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("streamjoin: left join of two streams\n  conditions     left.per")
+    assert printed.out.startswith("streamjoin: left join of two streams\n  Gives each row of calls")
     assert "  ! a window counts rows" in printed.out
     assert printed.err == "Starting Spark ...\n"
     assert explain(tmp_path, GENERATED, "--json") == 0
@@ -153,7 +153,7 @@ def test_errors_are_one_sentence(
     code: int,
     sentence: str,
 ) -> None:
-    def fail(_file: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.delenv("STREAMJOIN_DEBUG", raising=False)

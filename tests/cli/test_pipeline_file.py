@@ -198,6 +198,26 @@ MISTAKES = [
         '"generator"\nworkload = "x"',
         "key `sources.calls.workload`: got 'x'; allowed: ",
     ),
+    (
+        '"generator"',
+        '"generator"\nburst = { at = "3 s", times = 2 }',
+        "key `sources.calls.burst.lasting`: missing; allowed: a positive duration such as",
+    ),
+    (
+        '"generator"',
+        '"generator"\nburst = { at = "-3 s", lasting = "1 s", times = 2 }',
+        "key `sources.calls.burst.at`: got '-3 s'; allowed: a duration such as",
+    ),
+    (
+        '"generator"',
+        '"generator"\nburst = { at = "3 s", lasting = "1 s", times = 0 }',
+        "key `sources.calls.burst.times`: got 0; allowed: a number, more than 0, at most 1000",
+    ),
+    ('"generator"', '"generator"\nburst = 4', "key `sources.calls.burst`: got 4; allowed: a table"),
+    ("[run]", "[metrics]\nprometheus = 0\n[run]", "key `metrics.prometheus`: got 0; allowed: a p"),
+    ("[run]", "[metrics]\npath = 3\n[run]", "key `metrics.path`: got 3; allowed: a folder; or"),
+    ("[run]", "[run]\ncompare = 1", "key `run.compare`: got 1; allowed: true or false: whether"),
+    ("[run]", "[run]\ncompare = true", "key `run.compare`: got true; allowed with: two generated"),
     ('"noop"', '"parquet"', "key `sink.path`: missing; allowed: a folder for the parquet files"),
     ('"noop"', '"kafka"', "key `run.checkpoint`: missing; allowed: a folder (a kafka sink has"),
     ("[join]", '[join]\nleft = "x"', "key `join.left`: got 'x'; allowed: calls, trades"),
@@ -221,12 +241,55 @@ def test_mistakes_name_the_key_and_what_is_allowed(
     assert any(line.removeprefix(f"{file}: ").startswith(sentence) for line in lines), lines
 
 
-@pytest.mark.parametrize("name", ["sources", "join", "sink", "run", "spark"])
+@pytest.mark.parametrize("name", ["sources", "join", "sink", "run", "metrics", "spark"])
 def test_a_table_that_is_a_value_is_refused(tmp_path: Path, name: str) -> None:
     kept = [part for part in GOOD.split("\n[") if not part.startswith(name)]
     text = f"{name} = 3\n" + "\n[".join(kept)
     with pytest.raises(ConfigError, match=rf"key `{name}`: got 3; allowed: "):
         load(write(tmp_path, text))
+
+
+COMPARED = """
+[sources.calls]
+type = "generator"
+[sources.trades]
+type = "generator"
+workload = "trades"
+[join]
+on = "person"
+time = ["called_at", "traded_at"]
+window = "10 seconds"
+budget = { cpu = 0.5 }
+[sink]
+type = "noop"
+[run]
+trigger = "2 seconds"
+compare = true
+"""
+
+
+def test_a_run_may_be_compared(tmp_path: Path) -> None:
+    assert load(write(tmp_path, COMPARED)).run.compare
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "allowed"),
+    [
+        ('workload = "trades"', 'workload = "trades"\nselect = ["person"]', "without select"),
+        ("cpu = 0.5", "rate = 9", "a budget of cpu"),
+        ("[sink]", 'shed = "drop"\n[sink]', "shed selective"),
+        ("budget = { cpu = 0.5 }", "", "a budget of cpu"),
+        ('"10 seconds"', '["10 seconds", { rows = 9 }]', "windows of time"),
+        ("compare", 'checkpoint = "ck"\ncompare', "no checkpoint"),
+        ('"noop"', '"parquet"\npath = "out"', "a console or noop sink"),
+    ],
+)
+def test_a_run_whose_rows_cannot_be_joined_again_is_not_compared(
+    tmp_path: Path, old: str, new: str, allowed: str
+) -> None:
+    assert old in COMPARED
+    with pytest.raises(ConfigError, match=f"key `run.compare`: got true; allowed.*{allowed}"):
+        load(write(tmp_path, COMPARED.replace(old, new)))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import inspect
+import math
 from pathlib import Path
 
 import pyarrow as pa
@@ -6,12 +7,13 @@ import pytest
 
 import streamjoin as sj
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.plan import plan
+from streamjoin.cli.plan import all_rows, plan
 from streamjoin.cli.sections import GeneratorSource
 from streamjoin.durations import parse_duration
 from streamjoin.local import run
 from streamjoin.metrics import JoinCounts
-from streamjoin.workloads import GeneratedStream
+from streamjoin.spark.generator import stream_of
+from streamjoin.workloads import Burst, GeneratedStream
 from tests.cli.test_pipeline_file import GOOD, write
 
 SCRATCH = Path("/scratch")
@@ -47,6 +49,23 @@ def test_generated_streams_begin_together(tmp_path: Path) -> None:
     assert made.right.options["backlog_seconds"] == "10.0"
     assert (made.right.options["cycle_s"], made.right.options["lag_s"]) == ("60.0", "0.5")
     assert "seconds" not in made.right.options
+
+
+def test_a_burst_is_told_in_seconds(tmp_path: Path) -> None:
+    burst = 'type = "generator"\nburst = { at = "1 min", lasting = "500 ms", times = 4 }'
+    made = plan(load(write(tmp_path, GOOD.replace('type = "generator"', burst))), 0.0, SCRATCH)
+    told = {k: v for k, v in made.left.options.items() if k.startswith("burst")}
+    assert told == {"burst_at_s": "60.0", "burst_lasting_s": "0.5", "burst_times": "4.0"}
+    assert stream_of(made.left.options).burst == Burst(60.0, 0.5, 4.0)
+
+
+def test_all_rows_of_streams_that_end(tmp_path: Path) -> None:
+    made_up = 'type = "generator"\nrate = 10\nseconds = 8'
+    burst = '\nburst = { at = "2 s", lasting = "1 s", times = 4 }'
+    text = GOOD.replace('type = "generator"', made_up + burst)
+    assert all_rows(load(write(tmp_path, text))) == math.inf
+    text = text.replace('type = "parquet"\npath = "trades"', made_up)
+    assert all_rows(load(write(tmp_path, text))) == 80 + 30 + 80
 
 
 def test_options_are_written_for_spark(tmp_path: Path) -> None:

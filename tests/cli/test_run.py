@@ -1,15 +1,20 @@
 """The command as users run it: a process of its own, a file, a folder of results."""
 
+import re
 import signal
 import subprocess
 import sys
+from functools import reduce
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
 
+from streamjoin.cli.app import run_app
+from streamjoin.cli.interrupts import signals
 from streamjoin.cli.table_file import TableFile, load_toml
+from streamjoin.metrics.records import BatchDone, Decision, Ended, Started, read_records
 from streamjoin.workloads import GeneratedStream
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -130,6 +135,78 @@ def test_a_wrong_column_is_one_sentence(tmp_path: Path) -> None:
     assert process.returncode == 2
     assert "persn" in err
     assert len(err.splitlines()) == 1
+
+
+def shorter(text: str) -> str:
+    """The demonstration in 20 seconds instead of 80, with as many comparisons a second."""
+    for old, new in (
+        ('at = "30 seconds", lasting = "20 seconds"', 'at = "5 seconds", lasting = "5 seconds"'),
+        ("seconds = 80", "seconds = 20"),
+        ("rate = 400", "rate = 800"),
+        ('window = "10 seconds"', 'window = "2500 ms"'),
+        ('lag = "4 seconds"', 'lag = "1 second"'),
+        ('cycle = "1 minute"', 'cycle = "15 seconds"'),
+        ("[spark]", '[metrics]\npath = "metrics"\n[spark]'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def test_a_burst_is_survived_in_part_and_exact_again_afterwards(tmp_path: Path) -> None:
+    file = tmp_path / "burst.toml"
+    file.write_text(shorter((EXAMPLES / "burst.toml").read_text("utf-8")), encoding="utf-8")
+    process = start(file)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (0, "")
+    began, *records, ended = read_records(tmp_path / "metrics")
+    assert isinstance(began, Started)
+    assert isinstance(ended, Ended)
+    assert (began.query, began.trigger) == ("burst", 1.0)
+    assert began.drawing.startswith("<svg")
+    batches = [one.metrics for one in records if isinstance(one, BatchDone)]
+    decided = [one.text for one in records if isinstance(one, Decision)]
+    busiest = max(batches, key=lambda one: one.compared + one.skipped)
+    assert busiest.skipped > busiest.compared
+    assert set(busiest.windows) == {"left", "right"}
+    assert all(not one.skipped for one in batches[-3:])
+    assert any("the budget, probing" in text for text in decided)
+    assert decided[-1] == "exact again"
+    assert sum(one.rows_in for one in batches) == 2 * 800 * (20 + 3 * 5)
+    exact, found, dropping = (
+        int(re.search(rf"{line} +│ ([0-9,]+) pairs", out)[1].replace(",", ""))  # type: ignore[index]
+        for line in ("an exact join finds", "this join found", "random drop finds")
+    )
+    assert sum(one.pairs for one in batches) == found
+    assert dropping < found < exact
+    # what was estimated while it ran is about what was measured afterwards
+    whole = reduce(lambda before, one: before + one, batches)
+    assert whole.recall == pytest.approx(found / exact, abs=0.05)
+
+
+def test_an_interrupted_run_says_so_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(PIPELINE, encoding="utf-8")
+
+    def interrupt(*_: object) -> None:
+        with signals() as caught:
+            signal.raise_signal(signal.SIGINT)
+            assert caught == [signal.SIGINT]
+            signal.raise_signal(signal.SIGINT)
+            pytest.fail("the second one does not interrupt")
+
+    monkeypatch.setattr("streamjoin.cli.run.start", interrupt)
+    assert run_app(["run", str(file)]) == 130
+    assert capsys.readouterr().err == "streamjoin: interrupted\n"
+
+
+def test_a_port_is_for_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["run", str(tmp_path / "p.toml"), "--port", "1"]) == 2
+    assert capsys.readouterr().err == (
+        "streamjoin: --port: got 1; allowed: with --dashboard only\n"
+    )
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import streamjoin as sj
@@ -164,3 +166,39 @@ def test_wrong_arguments_are_refused(spark: "SparkSession") -> None:
         sj.record("spark")  # type: ignore[arg-type]
     with pytest.raises(sj.ConfigError, match="prometheus: got '9464:'; allowed: a port such as"):
         sj.record(spark, prometheus="9464:")
+
+
+def test_a_join_with_a_table_tells_where_rows_were_answered(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    people = pa.table({"person": range(400), "name": [f"p{i}" for i in range(400)]})
+    (tmp_path / "people").mkdir()
+    pq.write_table(people, tmp_path / "people" / "0.parquet")
+    table = sj.parquet_table(str(tmp_path / "people"), key="person", unique=True)
+    frame = sj.table_join(
+        streams(spark)[0], table, on="person", how="left",
+        budget=sj.Budget(memory="8 MB"), index_folder=str(tmp_path / "index"),
+    )  # fmt: skip
+    found = sj.status(run(frame, tmp_path, "enriched"))
+    (total,) = found.totals
+    assert total.table is not None
+    assert (total.kind, total.rows_in, total.rows_out) == ("table", 3200, 3200)
+    assert total.table.hits + total.table.looked_up >= 3200
+    assert total.hit_share is not None
+    assert total.hit_share > 0.3
+    assert total.algorithm.startswith("cache, ")
+    assert set(total.costs_us) == {"row", "look_up", "scan"}
+    assert "held" in str(found)
+
+
+def test_two_joins_of_a_query_are_told_apart(spark: "SparkSession", tmp_path: Path) -> None:
+    calls, trades = streams(spark)
+    keys = {"on": "person", "window": "1 second"}
+    first = sj.join(calls, trades, time=("called_at", "traded_at"), name="first", **keys)
+    more = first.select("person", "traded_at")
+    both = sj.join(more, trades, time=("traded_at", "traded_at"), name="second", **keys)
+    query = run(both, tmp_path, "both")
+    totals = {one.name: one for one in sj.status(query).totals}
+    assert set(totals) == {"first", "second"}
+    assert totals["second"].inputs[0].rows == totals["first"].rows_out > 0
+    assert totals["second"].rows_out == spark.read.parquet(str(tmp_path / "out")).count()

@@ -3,8 +3,10 @@
 Reading order: `app` (the commands and how they fail), `sections` and `pipeline_file` (what a
 pipeline file may say), `problems` (its mistakes as sentences), `plan` (the file in Spark's words),
 `table_sections` and `table_file` (the same with a table), `session` (Spark as the file asks for
-it), `run` (from the file to the summary), `display`, `left_out`, `from_table` and `totals`
-(progress on the terminal), `explain`, `bench`.
+it), `run` (from the file to the summary), `job` (what it needs), `interrupts` (Ctrl-C), `recording`
+(what others may read of it), `display`, `screen` and `sparks` (progress on the terminal), `totals`,
+`left_out`, `from_table` and `units` (numbers in words), `closing`, `summary`, `comparison` and
+`random_drop` (how it closes), `dashboard`, `explain`, `bench`.
 """
 
 from streamjoin.errors import MissingExtraError

@@ -12,6 +12,7 @@ import typer
 
 from streamjoin.cli.bench import bench_command
 from streamjoin.cli.calibrate import calibrate_command
+from streamjoin.cli.dashboard import dashboard_command
 from streamjoin.cli.explain import explain_command
 from streamjoin.cli.reproduce import reproduce_command
 from streamjoin.cli.run import run_command
@@ -20,6 +21,8 @@ from streamjoin.repro import PAPERS
 
 WRONG_USE = 2
 FAILED = 1
+
+PORT = typer.Option("--port", help="Port of the page. Default: 8765, or the next that is free.")
 
 app = typer.Typer(
     add_completion=False,
@@ -50,18 +53,43 @@ def _common(
 @app.command()
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")],
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Serve a live page of it, too.")
+    ] = False,
+    port: Annotated[int | None, PORT] = None,
 ) -> None:
     """Run the pipeline of a file until it ends, its duration is over, or Ctrl-C."""
-    run_command(file)
+    run_command(file, dashboard=dashboard, port=port)
 
 
 @app.command()
 def explain(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")],
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="PATH", help="Draw the plan into this file too.")
+    ] = None,
 ) -> None:
     """Say what the join of a file will do, without starting it."""
-    explain_command(file, as_json=json)
+    explain_command(file, as_json=json, svg=svg)
+
+
+@app.command()
+def dashboard(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Where queries keep their metrics.jsonl, or above; this folder if absent.",
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; others may reach the page then.")
+    ] = "127.0.0.1",
+    port: Annotated[int | None, PORT] = None,
+) -> None:
+    """Show queries that run, or that ran, on a live page in the browser."""
+    dashboard_command(folders or [Path()], host, port)
 
 
 @app.command()

@@ -1,51 +1,51 @@
-"""What a join with a table did, for the live table and the closing summary."""
+"""What a join with a table did, for the live screen and the closing summary."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from streamjoin.cli.totals import Totals
+from streamjoin.metrics import JoinMetrics
 
 COLUMNS = ("hits", "waiting", "spilled")
 
 
-def cells(counted: Mapping[str, int]) -> dict[str, str]:
-    """Cells of a batch.
+def cells(metrics: JoinMetrics) -> dict[str, str]:
+    """Cells of a batch; none for a join without a table.
 
     Examples
     --------
-    >>> cells({"rows": 200, "hits": 150, "waiting_rows": 1200, "spilled_rows": 0})
+    >>> from streamjoin.metrics import InputMetrics, TableMetrics
+    >>> table = TableMetrics(hits=150, waiting_rows=1200)
+    >>> cells(JoinMetrics(inputs=(InputMetrics("stream", rows=200),), table=table))
     {'hits': '75.0 %', 'waiting': '1,200', 'spilled': '0'}
     """
+    table = metrics.table
+    if table is None:
+        return {}
     return {
-        "hits": share(counted),
-        "waiting": f"{counted.get('waiting_rows', 0):,}",
-        "spilled": f"{counted.get('spilled_rows', 0):,}",
+        "hits": share(metrics),
+        "waiting": f"{table.waiting_rows:,}",
+        "spilled": f"{table.spilled_rows:,}",
     }
 
 
-def rows(totals: "Totals") -> list[tuple[str, str]]:
+def rows(metrics: JoinMetrics) -> list[tuple[str, str]]:
     """Lines of the summary; none for a join without a table."""
-    counted = totals.of_table
-    if not counted:
+    table = metrics.table
+    if table is None:
         return []
-    spilled = f"{counted['shed']:,}, of which {counted['reloaded']:,} came back"
+    spilled = f"{table.shed:,}, of which {table.reloaded:,} came back"
     return [
-        ("answered from the cache", f"{counted['hits']:,} ({share(counted)})"),
-        ("looked up", f"{counted['looked_up']:,}"),
-        ("partitions read", f"{counted['loads']:,}"),
-        ("rows spilled", spilled if counted["shed"] else "0"),
-        ("still waiting, spilled", f"{totals.waiting_rows:,}, {totals.spilled_rows:,}"),
+        ("answered from the cache", f"{table.hits:,} ({share(metrics)})"),
+        ("looked up", f"{table.looked_up:,}"),
+        ("partitions read", f"{table.loads:,}"),
+        ("rows spilled", spilled if table.shed else "0"),
+        ("still waiting, spilled", f"{table.waiting_rows:,}, {table.spilled_rows:,}"),
     ]
 
 
-def share(counted: Mapping[str, int]) -> str:
+def share(metrics: JoinMetrics) -> str:
     """The rows that found their table row in the cache, of all that came.
 
     Examples
     --------
-    >>> share({"rows": 8, "hits": 2}), share({})
-    ('25.0 %', '-')
+    >>> share(JoinMetrics())
+    '-'
     """
-    n = counted.get("rows", 0)
-    return f"{100 * counted['hits'] / n:.1f} %" if n else "-"
+    return f"{100 * (metrics.hit_share or 0):.1f} %" if metrics.rows_in else "-"

@@ -1,10 +1,10 @@
-"""What a budget left out, for the live table and the closing summary."""
+"""What a budget left out, for the live screen and the closing summary."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streamjoin.budget import Budget
-from streamjoin.metrics import JoinCounts
+from streamjoin.metrics import JoinMetrics
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LeftOut:
     is_many: bool = False
 
     def columns(self) -> tuple[str, ...]:
-        """Columns that a budget adds to the live table.
+        """Columns that a budget adds to what is shown of a batch.
 
         Examples
         --------
@@ -37,28 +37,32 @@ class LeftOut:
         >>> LeftOut(Budget(rate=10), is_many=True).columns()
         ('skipped', 'recall')
         """
-        return tuple(name for name, _ in self._shown(JoinCounts(), JoinCounts()))
+        return tuple(name for name, _ in self._shown(JoinMetrics(), JoinMetrics()))
 
-    def cells(self, batch: JoinCounts, so_far: JoinCounts) -> tuple[str, ...]:
+    def cells(self, batch: JoinMetrics, so_far: JoinMetrics) -> dict[str, str]:
         """Their cells: counts of the batch, and the recall of all batches so far.
 
         Examples
         --------
-        >>> counted = JoinCounts(dropped_left=1200, compared_left=30, skipped_left=70,
-        ...                       pairs=75, missed=25, missed_variance=16)
+        >>> from streamjoin.metrics import InputMetrics
+        >>> left = InputMetrics("left", dropped=1200, compared=30, skipped=70)
+        >>> counted = JoinMetrics(inputs=(left, InputMetrics("right")), pairs=75, missed=25,
+        ...                       missed_variance=16)
         >>> LeftOut(Budget(rate=10)).cells(counted, counted)
-        ('1,200 / 0', '75.0 % +- 5.9')
-        >>> LeftOut(Budget(cpu=0.5)).cells(counted, counted)[:2]
-        ('0.30 / 1.00', '70.0 %')
+        {'dropped': '1,200 / 0', 'recall': '75.0 % +- 5.9'}
+        >>> LeftOut(Budget(cpu=0.5)).cells(counted, counted)["r_1 / r_2"]
+        '0.30 / 1.00'
         """
-        return tuple(cell for _, cell in self._shown(batch, so_far))
+        return dict(self._shown(batch, so_far))
 
-    def rows(self, counted: JoinCounts) -> list[tuple[str, str]]:
+    def rows(self, counted: JoinMetrics) -> list[tuple[str, str]]:
         """Lines of the summary: the budget, what gave way, and what that cost.
 
         Examples
         --------
-        >>> counted = JoinCounts(cut_left=7, pairs=3000, missed=1000)
+        >>> from streamjoin.metrics import InputMetrics
+        >>> both = InputMetrics("left", cut=7), InputMetrics("right")
+        >>> counted = JoinMetrics(inputs=both, pairs=3000, missed=1000)
         >>> for row in LeftOut(Budget(memory="1 MB")).rows(counted):
         ...     print(*row, sep=": ")
         budget: 1 MB of state
@@ -68,37 +72,32 @@ class LeftOut:
         """
         if self.budget is None:
             return []
-        by_side = "{:,} left, {:,} right"
         rows = [("budget", self.budget.describe())]
         if self.is_many:
             rows.append(("probes left out", skipped(counted)))
         if self._chooses:
             rows.append(("comparisons left out", _skipped_by_window(counted)))
         if self._drops:
-            rows.append(("rows dropped", _dropped(counted, by_side)))
+            rows.append(("rows dropped", _by_input(counted, "dropped")))
         if self.budget.memory is not None:
-            rows.append(("rows cut from the windows", _cut(counted, by_side)))
-        rows.append(("pairs missed, about", f"{max(counted.missed, 0):,}"))
-        return [*rows, ("recall, about", self._recall(counted))]
+            rows.append(("rows cut from the windows", _by_input(counted, "cut")))
+        rows.append(("pairs missed, about", f"{max(round(counted.missed), 0):,}"))
+        return [*rows, ("recall, about", recall(counted))]
 
-    def _shown(self, batch: JoinCounts, so_far: JoinCounts) -> Iterator[tuple[str, str]]:
+    def _shown(self, batch: JoinMetrics, so_far: JoinMetrics) -> Iterator[tuple[str, str]]:
         """Names of columns with their cells."""
         if self.budget is None:
             return
         if self.is_many:
             yield "skipped", skipped(batch)
         if self._chooses:
-            yield "r_1 / r_2", "{:.2f} / {:.2f}".format(*batch.fractions)
+            yield "r_1 / r_2", " / ".join(f"{one.fraction:.2f}" for one in batch.inputs)
             yield "skipped", skipped(batch)
         if self._drops:
-            yield "dropped", _dropped(batch, "{:,} / {:,}")
+            yield "dropped", _numbers(batch, "dropped")
         if self.budget.memory is not None:
-            yield "cut", _cut(batch, "{:,} / {:,}")
-        yield "recall", self._recall(so_far)
-
-    def _recall(self, counted: JoinCounts) -> str:
-        """Of many streams there is no estimate of the error."""
-        return recall(counted).partition(" +-")[0] if self.is_many else recall(counted)
+            yield "cut", _numbers(batch, "cut")
+        yield "recall", recall(so_far)
 
     @property
     def _chooses(self) -> bool:
@@ -117,40 +116,48 @@ class LeftOut:
         )
 
 
-def recall(counted: JoinCounts) -> str:
+def recall(counted: JoinMetrics) -> str:
     """The estimated share of the pairs that were found, with half its 95 % interval.
+
+    Of many streams there is no estimate of the error.
 
     Examples
     --------
-    >>> recall(JoinCounts(pairs=75, missed=25, missed_variance=16)), recall(JoinCounts())
+    >>> recall(JoinMetrics(pairs=75, missed=25, missed_variance=16)), recall(JoinMetrics())
     ('75.0 % +- 5.9', '-')
+    >>> recall(JoinMetrics(kind="plan", pairs=75, missed=25))
+    '75.0 %'
     """
     if counted.pairs + counted.missed <= 0:
         return "-"
-    return f"{100 * counted.recall:.1f} % +- {100 * counted.recall_error:.1f}"
+    error = "" if counted.kind == "plan" else f" +- {100 * counted.recall_error:.1f}"
+    return f"{100 * counted.recall:.1f} %{error}"
 
 
-def skipped(counted: JoinCounts) -> str:
+def skipped(counted: JoinMetrics) -> str:
     """The share of the comparisons that was left out.
 
     Examples
     --------
-    >>> skipped(JoinCounts(compared_left=30, skipped_left=70)), skipped(JoinCounts())
-    ('70.0 %', '0.0 %')
+    >>> from streamjoin.metrics import InputMetrics
+    >>> skipped(JoinMetrics(inputs=(InputMetrics("left", compared=30, skipped=70),)))
+    '70.0 %'
+    >>> skipped(JoinMetrics())
+    '0.0 %'
     """
-    left_out = counted.skipped_left + counted.skipped_right
-    whole = counted.compared_left + counted.compared_right + left_out
-    return f"{100 * left_out / whole if whole else 0:.1f} %"
+    whole = counted.compared + counted.skipped
+    return f"{100 * counted.skipped / whole if whole else 0:.1f} %"
 
 
-def _skipped_by_window(counted: JoinCounts) -> str:
-    left, right = (100 * (1 - fraction) for fraction in counted.fractions)
-    return f"{skipped(counted)}: {left:.1f} % of the left window, {right:.1f} % of the right"
+def _skipped_by_window(counted: JoinMetrics) -> str:
+    parts = [f"{100 * (1 - one.fraction):.1f} % of the {one.name}" for one in counted.inputs]
+    return f"{skipped(counted)}: {', '.join(parts)} window" if parts else skipped(counted)
 
 
-def _dropped(counted: JoinCounts, form: str) -> str:
-    return form.format(counted.dropped_left, counted.dropped_right)
+def _by_input(counted: JoinMetrics, name: str) -> str:
+    """How many of each input, for the summary."""
+    return ", ".join(f"{getattr(one, name):,} {one.name}" for one in counted.inputs) or "0"
 
 
-def _cut(counted: JoinCounts, form: str) -> str:
-    return form.format(counted.cut_left, counted.cut_right)
+def _numbers(counted: JoinMetrics, name: str) -> str:
+    return " / ".join(f"{getattr(one, name):,}" for one in counted.inputs) or "0"

@@ -13,6 +13,7 @@ from streamjoin.cli.sections import (
     AVAILABLE_NOW,
     GeneratorSource,
     JoinSection,
+    MetricsSection,
     RunSection,
     Section,
     SinkSection,
@@ -25,9 +26,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-TABLES = ("sources", "join", "sink", "run", "spark", "table")
+TABLES = ("sources", "join", "sink", "run", "metrics", "spark", "table")
 TEMPORARY_SINKS = ("console", "noop")  # nothing to resume, so a checkpoint may go with the run
 SPARK_NAMES = ("master", "driver_memory")
+COMPARABLE = (
+    "two generated sources without select, windows of time, a budget of cpu and shed selective"
+)
 
 Source = GeneratorSource | StreamSource
 S = TypeVar("S", bound=Section)
@@ -45,6 +49,7 @@ class PipelineFile:
     join: JoinSection
     sink: SinkSection
     run: RunSection
+    metrics: MetricsSection
     spark: Mapping[str, str]
 
 
@@ -88,7 +93,7 @@ def check(file: Path, document: dict[str, Any]) -> PipelineFile:
     sources = _sources(document.get("sources"))
     join = section("join", JoinSection, document.get("join", {}))
     names = _sides(join, list(sources))
-    return PipelineFile(
+    made = PipelineFile(
         file=file,
         names=names,
         left=sources[names[0]],
@@ -96,17 +101,28 @@ def check(file: Path, document: dict[str, Any]) -> PipelineFile:
         join=join,
         **outcome(document, sources),
     )
+    if made.run.compare:
+        _check_comparable(made)
+    return made
 
 
 def outcome(document: dict[str, Any], sources: Mapping[str, Source]) -> dict[str, Any]:
-    """Where results go, when, and in which Spark: the same for all files."""
+    """Where results go, when, what is told of it, and in which Spark: the same for all files."""
     sink = section("sink", SinkSection, document.get("sink", {}))
     run = section("run", RunSection, document.get("run", {}))
     _check_ending(run, sources)
     needed = sink.path is None and sink.type not in TEMPORARY_SINKS
     what = f"missing; allowed: a folder (a {sink.type} sink has no place for it by itself)"
     expect(not needed or run.checkpoint is not None, "run.checkpoint", what)
-    return {"sink": sink, "run": run, "spark": spark_settings(document.get("spark", {}))}
+    expect(
+        not run.compare or len(sources) == 2, "run.compare", f"got true; allowed with: {COMPARABLE}"
+    )
+    return {
+        "sink": sink,
+        "run": run,
+        "metrics": section("metrics", MetricsSection, document.get("metrics", {})),
+        "spark": spark_settings(document.get("spark", {})),
+    }
 
 
 def expect(holds: bool, key: str, what: str) -> None:
@@ -153,6 +169,22 @@ def _check_ending(run: RunSection, sources: Mapping[str, Source]) -> None:
         endless = isinstance(source, GeneratorSource) and source.seconds is None
         what = f'missing; allowed: seconds of data, as run.trigger is "{AVAILABLE_NOW}"'
         expect(not endless or run.trigger != AVAILABLE_NOW, f"sources.{name}.seconds", what)
+
+
+def _check_comparable(made: PipelineFile) -> None:
+    """Refuse to compare a run whose rows cannot be made again, or that leaves out nothing."""
+    sources = (made.left, made.right)
+    generated = all(isinstance(one, GeneratorSource) and not one.select for one in sources)
+    budget, shed, window = made.join.budget, made.join.shed, made.join.window
+    chooses = budget is not None and budget.cpu is not None and shed != "drop"
+    timed = all(isinstance(one, str) for one in (window if isinstance(window, tuple) else [window]))
+    fits = generated and timed and chooses
+    expect(fits, "run.compare", f"got true; allowed with: {COMPARABLE}")
+    begins_anew = made.sink.type in TEMPORARY_SINKS and made.sink.path is None
+    what = (
+        "got true; allowed with: a console or noop sink and no checkpoint, so that a run is whole"
+    )
+    expect(begins_anew and made.run.checkpoint is None, "run.compare", what)
 
 
 def spark_settings(table: Any) -> dict[str, str]:

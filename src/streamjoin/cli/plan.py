@@ -1,5 +1,6 @@
 """From a checked pipeline file to a pipeline in Spark's words."""
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from streamjoin.cli.pipeline_file import PipelineFile, Source, option_text
 from streamjoin.cli.sections import (
     AVAILABLE_NOW,
+    BurstSection,
     GeneratorSource,
     RowsWindow,
     RunSection,
@@ -103,14 +105,16 @@ def spark_source(file: Path, source: Source, now: float) -> "pipeline.Source":
     from streamjoin.spark.pipeline import Source as SparkSource
 
     if isinstance(source, GeneratorSource):
-        options = source.model_dump(exclude={"type", "select", *_DURATIONS}, exclude_none=True)
-        seconds = {name: parse_duration(getattr(source, name), name) / 1e6 for name in _DURATIONS}
+        made_here = {"type", "select", "burst", *_DURATIONS}
+        options = source.model_dump(exclude=made_here, exclude_none=True)
+        seconds = {name: _seconds(getattr(source, name)) for name in _DURATIONS}
         options |= {
             "start": now,
             "disorder_ms": round(1000 * seconds["disorder"]),
             "cycle_s": seconds["cycle"],
             "lag_s": seconds["lag"],
             "backlog_seconds": seconds["backlog"],
+            **_burst(source.burst),
         }
         return SparkSource(FORMAT, options=_texts(options), select=source.select)
     options = _texts(source.options)
@@ -118,6 +122,30 @@ def spark_source(file: Path, source: Source, now: float) -> "pipeline.Source":
         options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
     path = resolve(file, source.path)
     return SparkSource(source.type, path, source.ddl, options, source.select)
+
+
+def all_rows(settings: PipelineFile) -> float:
+    """All rows that a file's two streams will ever have; without end unless both are made up."""
+    from streamjoin.spark.generator import stream_of
+
+    rows = 0
+    for source in (settings.left, settings.right):
+        if not isinstance(source, GeneratorSource) or source.seconds is None:
+            return math.inf
+        options = spark_source(settings.file, source, now=0.0).options
+        rows += stream_of(options).pace.rows(source.seconds)
+    return rows
+
+
+def _burst(burst: BurstSection | None) -> dict[str, float]:
+    if burst is None:
+        return {}
+    times = {"burst_at_s": _seconds(burst.at), "burst_lasting_s": _seconds(burst.lasting)}
+    return {**times, "burst_times": burst.times}
+
+
+def _seconds(duration: str) -> float:
+    return parse_duration(duration, "duration") / 1e6
 
 
 def resolve(file: Path, path: str | None) -> str | None:

@@ -82,6 +82,14 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class BurstSection(Section):
+    """``burst = { at = "30 seconds", lasting = "20 seconds", times = 4 }``: when more rows come."""
+
+    at: Duration = Field(description='a duration such as "30 seconds"')
+    lasting: PositiveDuration = Field(description='a positive duration such as "20 seconds"')
+    times: float = Field(gt=0, le=1000, description="a number, more than 0, at most 1000")
+
+
 class GeneratorSource(Section):
     """``[sources.NAME]`` with ``type = "generator"``: a built-in seeded stream."""
 
@@ -99,6 +107,10 @@ class GeneratorSource(Section):
     lag: Duration = Field("0 seconds", description='a duration such as "12 seconds"')
     backlog: PositiveDuration = Field(
         "10 seconds", description='a positive duration such as "2 seconds"'
+    )
+    burst: BurstSection | None = Field(
+        None,
+        description='a table { at = "30 seconds", lasting = "20 seconds", times = 4 }; or absent',
     )
     select: tuple[str, ...] = SELECT
 
@@ -263,8 +275,22 @@ class RunSection(Section):
         None, description='a duration such as "60 seconds"; or absent'
     )
     checkpoint: str | None = Field(None, description="a folder; or absent")
+    compare: bool = Field(
+        False,
+        strict=True,
+        description="true or false: whether the summary says what others would have found",
+    )
 
     @field_validator("trigger")
     @classmethod
     def _known_trigger(cls, trigger: str) -> str:
         return trigger if trigger == AVAILABLE_NOW else _check_duration(trigger)
+
+
+class MetricsSection(Section):
+    """``[metrics]``: what is written down of the run for others to read."""
+
+    path: str | None = Field(None, min_length=1, description="a folder; or absent")
+    prometheus: int | None = Field(
+        None, ge=1, le=65535, strict=True, description="a port, 1 to 65535; or absent"
+    )

@@ -17,6 +17,7 @@ from streamjoin.cli.plan import destination, plan, spark_source
 from streamjoin.cli.sections import (
     AVAILABLE_NOW,
     GeneratorSource,
+    MetricsSection,
     RunSection,
     SinkSection,
     StreamSource,
@@ -27,7 +28,6 @@ from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 
 if TYPE_CHECKING:
-    from streamjoin.spark.explain_rates import OfJoin
     from streamjoin.spark.pipeline import Pipeline, SqlPipeline
     from streamjoin.spark.sql import CreatedStream, Script
 
@@ -41,20 +41,8 @@ class SqlFile:
     sources: Mapping[str, Source]
     sink: SinkSection
     run: RunSection
+    metrics: MetricsSection
     spark: Mapping[str, str]
-
-    @property
-    def rates(self) -> "OfJoin | None":
-        """Rows per second of the query's streams, if all are generated."""
-        known = {name.lower(): source for name, source in self.sources.items()}
-        rates: dict[str, float] = {}
-        for used in self.script.query.streams.sources:
-            source = known.get(used.stream.lower())
-            if not isinstance(source, GeneratorSource):
-                return None
-            rates[used.alias] = source.rate
-        left, right, *more = rates.values()
-        return rates if more else (left, right)
 
     def headline(self) -> str:
         """Say in one line what is joined."""
@@ -134,7 +122,9 @@ def load_sql(file: Path) -> SqlFile:
             trigger=target.every or AVAILABLE_NOW,
             duration=target.duration,
             checkpoint=target.checkpoint,
+            compare=False,
         ),
+        metrics=MetricsSection(path=None, prometheus=None),
         spark=_settings(script),
     )
     _check_ending(found)

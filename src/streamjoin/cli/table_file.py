@@ -18,7 +18,7 @@ from streamjoin.cli.pipeline_file import (
     source,
 )
 from streamjoin.cli.plan import destination, resolve, spark_source
-from streamjoin.cli.sections import RunSection, SinkSection
+from streamjoin.cli.sections import MetricsSection, RunSection, SinkSection
 from streamjoin.cli.table_sections import (
     TYPES,
     GeneratorTableSection,
@@ -54,6 +54,7 @@ class TableFile:
     join: TableJoinSection
     sink: SinkSection
     run: RunSection
+    metrics: MetricsSection
     spark: Mapping[str, str]
 
     def headline(self) -> str:

@@ -1,60 +1,60 @@
 """What a run adds up to, batch by batch."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamjoin.metrics import JoinCounts
+from streamjoin.metrics import JoinMetrics
 
 if TYPE_CHECKING:
-    from streamjoin.spark.watch import BatchProgress
+    from streamjoin.spark.progress import Progress
 
 
 @dataclass
 class Totals:
-    """Sums over the batches of a run."""
+    """Sums over the batches of a run.
+
+    Parameters
+    ----------
+    rows_in, rows_out
+        Rows of all sources, and results.
+    join
+        All that the join counted, as far as batches said; None if none did.
+    peak_state_bytes
+        The most that was remembered after a batch.
+    batch_seconds
+        How long each batch took.
+    first_started, last_started
+        When the first and the last batch began, in seconds since 1970.
+    """
 
     rows_in: int = 0
     rows_out: int = 0
-    alone: int = 0
-    late: int = 0
-    null: int = 0
-    idle_late: int = 0
-    state_rows: int = 0
-    state_bytes: int = 0
+    join: JoinMetrics | None = None
     peak_state_bytes: int = 0
-    counters: JoinCounts = field(default_factory=JoinCounts)
-    of_table: Counter[str] = field(default_factory=Counter)
-    waiting_rows: int = 0
-    spilled_rows: int = 0
     batch_seconds: list[float] = field(default_factory=list)
     first_started: float | None = None
     last_started: float = 0.0
 
-    def add(self, batch: "BatchProgress") -> float:
+    def add(self, progress: "Progress") -> float:
         """Count a batch; return the seconds since the one before, the base of its rates."""
-        self.rows_in += batch.rows_in
-        self.rows_out += batch.rows_out
-        self.alone += batch.alone
-        self.late += batch.late
-        self.null += batch.null
-        self.idle_late += batch.idle_late
-        self.counters += batch.counters
-        self.of_table.update(batch.of_table)
-        self.waiting_rows = batch.of_table.get("waiting_rows", 0)
-        self.spilled_rows = batch.of_table.get("spilled_rows", 0)
-        if batch.state_rows is not None:
-            self.state_rows = batch.state_rows
-        if batch.state_bytes is not None:
-            self.state_bytes = batch.state_bytes
-            self.peak_state_bytes = max(self.peak_state_bytes, batch.state_bytes)
-        self.batch_seconds.append(batch.seconds)
-        gap = 0.0 if self.first_started is None else batch.started - self.last_started
-        self.first_started = self.first_started or batch.started
-        self.last_started = batch.started
-        return max(gap, batch.seconds, 0.001)
+        self.rows_in += progress.rows_in
+        self.rows_out += progress.rows_out
+        if progress.joins:
+            last = progress.whole
+            self.join = last if self.join is None else self.join + last
+            self.peak_state_bytes = max(self.peak_state_bytes, last.state_bytes)
+        self.batch_seconds.append(progress.seconds)
+        gap = 0.0 if self.first_started is None else progress.started - self.last_started
+        self.first_started = self.first_started or progress.started
+        self.last_started = progress.started
+        return max(gap, progress.seconds, 0.001)
+
+    @property
+    def whole(self) -> JoinMetrics:
+        """All that the join counted; zeros if nothing is known."""
+        return JoinMetrics() if self.join is None else self.join
 
     @property
     def seconds(self) -> float:

@@ -1,13 +1,14 @@
 """Seeded streams for examples, tests and benchmarks.
 
-Reading order: `stream` (what a generated stream is and how a range of its rows is made), `keys`
-(how join keys are drawn), `payloads` and `set_payloads` (the columns of each workload);
-`rotating_sets`, `plan_streams`, `sensors` and `nary_streams` have the recorded streams of papers'
-experiments, `bursts` when tuples of a bursty stream come; `people` is a table.
+Reading order: `stream` (what a generated stream is and how a range of its rows is made), `pace`
+(when rows are made), `keys` (how join keys are drawn), `payloads` and `set_payloads` (the columns
+of each workload); `rotating_sets`, `plan_streams`, `sensors` and `nary_streams` have the recorded
+streams of papers' experiments, `bursts` when tuples of a bursty stream come; `people` is a table.
 """
 
 from streamjoin.workloads.base import Workload
+from streamjoin.workloads.pace import Burst
 from streamjoin.workloads.payloads import WORKLOADS
 from streamjoin.workloads.stream import GeneratedStream
 
-__all__ = ["WORKLOADS", "GeneratedStream", "Workload"]
+__all__ = ["WORKLOADS", "Burst", "GeneratedStream", "Workload"]

@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin.errors import ConfigError
+
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
@@ -65,3 +67,10 @@ class Workload:
         """
         head = [pa.field(self.key, pa.int64()), pa.field(self.time, pa.timestamp("us", tz="UTC"))]
         return pa.schema([*head, *self.payload])
+
+
+def require(name: str, value: float, holds: bool, allowed: str) -> None:
+    """Refuse a setting, unless something holds."""
+    if not holds:
+        msg = f"{name}: got {value}; allowed: {allowed}"
+        raise ConfigError(msg)

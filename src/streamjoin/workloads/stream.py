@@ -9,8 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.errors import ConfigError
-from streamjoin.workloads.base import Drawn, Workload
+from streamjoin.workloads.base import Drawn, Workload, require
 from streamjoin.workloads.keys import draw_keys
+from streamjoin.workloads.pace import Burst, Pace
 from streamjoin.workloads.payloads import WORKLOADS
 
 BLOCK_ROWS = 8192
@@ -21,9 +22,10 @@ MAX_KEYS = 10_000_000
 class GeneratedStream:
     """An endless seeded stream of one workload.
 
-    Row i is made at ``start_us + i / rate`` and its event time lies up to `disorder_ms` before
-    that, so rows come in order of making and out of order in event time. Rows are drawn in blocks;
-    a block depends only on (seed, workload, block number), hence any range of rows is repeatable.
+    Row i is made at ``start_us + i / rate`` (sooner after the begin of a burst) and its event time
+    lies up to `disorder_ms` before that, so rows come in order of making and out of order in event
+    time. Rows are drawn in blocks; a block depends only on (seed, workload, block number), hence
+    any range of rows is repeatable.
 
     Parameters
     ----------
@@ -45,6 +47,8 @@ class GeneratedStream:
         Another seed, another stream.
     start_us
         Time of row 0, in microseconds since 1970.
+    burst
+        When more rows come than at other times.
 
     Examples
     --------
@@ -65,23 +69,29 @@ class GeneratedStream:
     disorder_ms: int = 0
     seed: int = 0
     start_us: int = 0
+    burst: Burst | None = None
 
     def __post_init__(self) -> None:
         if self.workload not in WORKLOADS:
             msg = f"workload: got {self.workload!r}; allowed: {', '.join(WORKLOADS)}"
             raise ConfigError(msg)
-        _require("rate", self.rate_per_second, 0 < self.rate_per_second <= 1e9, "0 < rate <= 1e9")
-        _require("keys", self.keys, 1 <= self.keys <= MAX_KEYS, f"1 to {MAX_KEYS}")
-        _require("skew", self.skew, 0 <= self.skew <= 10, "0 to 10")
-        _require("cycle", self.cycle_s, 0 <= self.cycle_s < np.inf, "0 or more seconds")
-        _require("lag", self.lag_s, 0 <= self.lag_s < np.inf, "0 or more seconds")
-        _require("disorder", self.disorder_ms, self.disorder_ms >= 0, "0 or more milliseconds")
-        _require("seed", self.seed, self.seed >= 0, "0 or more")
+        require("rate", self.rate_per_second, 0 < self.rate_per_second <= 1e9, "0 < rate <= 1e9")
+        require("keys", self.keys, 1 <= self.keys <= MAX_KEYS, f"1 to {MAX_KEYS}")
+        require("skew", self.skew, 0 <= self.skew <= 10, "0 to 10")
+        require("cycle", self.cycle_s, 0 <= self.cycle_s < np.inf, "0 or more seconds")
+        require("lag", self.lag_s, 0 <= self.lag_s < np.inf, "0 or more seconds")
+        require("disorder", self.disorder_ms, self.disorder_ms >= 0, "0 or more milliseconds")
+        require("seed", self.seed, self.seed >= 0, "0 or more")
 
     @property
     def settings(self) -> Workload:
         """Column names and types of the workload."""
         return WORKLOADS[self.workload]
+
+    @property
+    def pace(self) -> Pace:
+        """Which row is made when."""
+        return Pace(self.rate_per_second, self.burst)
 
     def rows(self, first: int, last: int) -> pa.RecordBatch:
         """Rows ``first`` to ``last`` (exclusive) as one batch."""
@@ -105,7 +115,7 @@ class GeneratedStream:
     def _block(self, number: int) -> pa.RecordBatch:
         rng = np.random.default_rng([self.seed, crc32(self.workload.encode()), number])
         row = np.arange(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
-        made_us = np.round(row * (1e6 / self.rate_per_second)).astype(np.int64)
+        made_us = np.round(self.pace.made_us(row)).astype(np.int64)
         delay_us = (rng.random(BLOCK_ROWS) * self.disorder_ms * 1000).astype(np.int64)
         ranks = draw_keys(rng.random(BLOCK_ROWS), self.keys, self.skew)
         turns = self._turns(made_us)
@@ -125,9 +135,3 @@ class GeneratedStream:
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
-
-
-def _require(name: str, value: float, holds: bool, allowed: str) -> None:
-    if not holds:
-        msg = f"{name}: got {value}; allowed: {allowed}"
-        raise ConfigError(msg)

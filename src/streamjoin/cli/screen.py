@@ -1,0 +1,181 @@
+"""The live screen of a run: how numbers went, what is probed and decided, the last batches."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from streamjoin.cli.left_out import recall
+from streamjoin.cli.sparks import ASCII, BLOCKS, productivity, sparkline, strip
+from streamjoin.cli.units import clock, size
+from streamjoin.metrics import BasicWindows, JoinMetrics
+
+if TYPE_CHECKING:
+    from streamjoin.metrics.records import Decision
+
+MOST_POINTS: Final = 240
+SHOWN_DECISIONS: Final = 3
+SHOWN_BATCHES: Final = 6
+LABEL: Final = 12
+NUMBER: Final = 18
+"""Places for the name of a number, and for its last value."""
+MOST_OF_BUDGET: Final = 1.5
+"""The top of the drawing of CPU time, as a multiple of what is allowed."""
+ABOVE: Final = 5
+"""Lines that a small terminal keeps for what was printed before."""
+LEAST_LINES: Final = 6
+SPACE: Final = 2
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is drawn of a batch: rows in and out for each second, and what the join counted."""
+
+    rows_in: float
+    rows_out: float
+    metrics: JoinMetrics
+
+
+class Screen:
+    """What is on the screen; drawn anew a few times a second.
+
+    Parameters
+    ----------
+    columns
+        Names of the cells of a batch, in order; the first are shown where there is little room.
+    names
+        What the inputs of the join are called, where the join calls them left and right.
+    """
+
+    def __init__(self, columns: Sequence[str], names: Mapping[str, str]) -> None:
+        self.columns, self.names = columns, names
+        self.points: deque[Point] = deque(maxlen=MOST_POINTS)
+        self.decisions: deque[Decision] = deque(maxlen=SHOWN_DECISIONS)
+        self.recent: deque[Mapping[str, str]] = deque(maxlen=SHOWN_BATCHES)
+        self.elapsed, self.is_stopping = 0.0, False
+
+    def add(self, point: Point, cells: Mapping[str, str], decisions: Sequence["Decision"]) -> None:
+        """Take in a batch."""
+        self.points.append(point)
+        self.recent.append(cells)
+        self.decisions.extend(decisions)
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        ramp = ASCII if options.ascii_only else BLOCKS
+        lines = [self._head(options.max_width)]
+        if self.points:
+            lines += self._sparks(options.max_width, ramp)
+            lines += self._strips(options.max_width, ramp)
+            lines += self._decided(options.max_width)
+            room = console.size.height - len(lines) - ABOVE
+            if room > 1:
+                lines.append(self._batches(options.max_width, room - 1))
+        yield Group(*lines[: max(console.size.height - ABOVE, LEAST_LINES)])
+
+    def _head(self, width: int) -> RenderableType:
+        if not self.points:
+            return Text(f"{clock(self.elapsed)}  waiting for the first batch ...", style="dim")
+        metrics = self.points[-1].metrics
+        head = Text(f"{clock(self.elapsed)}  batch {metrics.batch}  ", no_wrap=True)
+        head.append(*_mode(metrics))
+        hint = "stopping after this batch" if self.is_stopping else "Ctrl-C stops"
+        gap = width - head.cell_len - len(hint)
+        return head.append(" " * gap + hint, style="dim") if gap > 1 else head
+
+    def _sparks(self, width: int, ramp: str) -> list[RenderableType]:
+        room = max(8, width - LABEL - NUMBER)
+        return [
+            Text.assemble(
+                f"{label:<{LABEL}}",
+                (f"{sparkline(values, room, top, ramp):<{room}}", style),
+                (f"{number:>{NUMBER}}", "bold"),
+                no_wrap=True,
+            )
+            for label, values, top, number, style in self._courses()
+        ]
+
+    def _courses(self) -> Iterator[tuple[str, list[float], float, str, str]]:
+        """What is drawn: a name, its values, the least top, the last value and a colour."""
+        points, last = list(self.points), self.points[-1].metrics
+        into, out = points[-1].rows_in, points[-1].rows_out
+        yield "rows in/s", [one.rows_in for one in points], 0.0, f"{into:,.0f}", "cyan"
+        yield "rows out/s", [one.rows_out for one in points], 0.0, f"{out:,.0f}", "green"
+        if last.budget_us or any(one.metrics.missed for one in points):
+            values = [min(max(one.metrics.recall, 0.0), 1.0) for one in points]
+            yield "recall", values, 1.0, recall(last), "magenta"
+        if last.table is not None:
+            values = [one.metrics.hit_share or 0.0 for one in points]
+            yield "cache hits", values, 1.0, f"{100 * (last.hit_share or 0):.0f} %", "magenta"
+        used = [one.metrics.cpu_us / 1000 for one in points]
+        if any(used):
+            allowed = last.budget_us / 1000
+            number = f"{used[-1]:,.0f} of {allowed:,.0f} ms" if allowed else f"{used[-1]:,.0f} ms"
+            # a first batch also loads code: it must not make all others look like nothing
+            most = MOST_OF_BUDGET * allowed or max(used[1:] or used)
+            yield "CPU a batch", [min(one, most) for one in used], most, number, "yellow"
+        state = [float(one.metrics.state_bytes) for one in points]
+        yield "state", state, 0.0, size(last.state_bytes), "blue"
+
+    def _strips(self, width: int, ramp: str) -> list[RenderableType]:
+        metrics = self.points[-1].metrics
+        shown = {name: one for name, one in metrics.windows.items() if one.fractions}
+        most = max((max(productivity(one)) for one in shown.values()), default=0.0)
+        probed = {one.name: one.fraction for one in metrics.inputs}
+        lines: list[RenderableType] = []
+        for name, windows in shown.items():
+            before, after = f"{self._called(name)[: LABEL - 5]:<{LABEL - 4}}0 s ", _age(windows)
+            part = f"{100 * probed.get(name, 1.0):3.0f} % probed"
+            room = max(8, width - len(before) - len(after) - len(part) - SPACE)
+            drawn = strip(windows, most, room, ramp)
+            line = Text.assemble(before, drawn, after, no_wrap=True)
+            line.append(f"{part:>{max(0, width - line.cell_len)}}", style="bold")
+            lines.append(line)
+        return lines
+
+    def _called(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def _decided(self, width: int) -> list[RenderableType]:
+        lines: list[RenderableType] = []
+        for one in list(self.decisions):  # batches come in while another thread draws
+            at = datetime.fromtimestamp(one.at).strftime("%H:%M:%S  ")
+            first, *rest = wrap(one.text, max(20, width - len(at)))
+            lines.append(Text.assemble((at, "dim"), (first, "yellow")))
+            lines += [Text(" " * len(at) + more, style="yellow") for more in rest]
+        return lines
+
+    def _batches(self, width: int, rows: int) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, SPACE, 0, 0))
+        shown = list(self.recent)[-rows:]
+        for name in self.columns:
+            most = max([len(name), *(len(cells.get(name, "-")) for cells in shown)]) + SPACE
+            width -= most
+            if width + SPACE < 0:
+                break
+            table.add_column(name, justify="right", no_wrap=True)
+        names = self.columns[: len(table.columns)]
+        for cells in shown:
+            table.add_row(*(cells.get(name, "-") for name in names))
+        return table
+
+
+def _age(windows: BasicWindows) -> str:
+    return f" {windows.seconds * len(windows.fractions):.3g} s"
+
+
+def _mode(metrics: JoinMetrics) -> tuple[str, str]:
+    """What the join does at present, and in which colour."""
+    if metrics.left_out.get("dropped") or metrics.lagging:
+        return "turning rows away" if metrics.left_out.get("dropped") else "lagging", "bold red"
+    if metrics.selective or (metrics.kind == "plan" and metrics.skipped):
+        every, made = metrics.compared + metrics.skipped, max(metrics.compared, 1)
+        return f"selective: load {every / made:.1f}x the budget", "bold yellow"
+    return "exact", "bold green"

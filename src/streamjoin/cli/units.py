@@ -1,0 +1,40 @@
+"""Numbers as a reader wants them: times, sizes, shares."""
+
+
+def clock(seconds: float) -> str:
+    """Write a length of time as on a clock.
+
+    Examples
+    --------
+    >>> clock(75.2), clock(3725)
+    ('1:15', '1:02:05')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def size(n_bytes: float) -> str:
+    """Write a number of bytes.
+
+    Examples
+    --------
+    >>> size(512), size(2_500_000)
+    ('512 B', '2.5 MB')
+    """
+    for unit in ("B", "KB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} TB"
+
+
+def rows_out(n: int, alone: int) -> str:
+    """Write a number of results, and how many of them have no partner where some have none.
+
+    Examples
+    --------
+    >>> rows_out(1200, 0), rows_out(1200, 30)
+    ('1,200', '1,200 (30 alone)')
+    """
+    return f"{n:,} ({alone:,} alone)" if alone else f"{n:,}"

@@ -1,0 +1,58 @@
+"""Where a run writes down what it does, and who may read it."""
+
+import io
+import socket
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from rich.console import Console
+
+from streamjoin.cli.job import Job
+from streamjoin.cli.pipeline_file import load
+from streamjoin.cli.recording import recorder
+from streamjoin.errors import ConfigError
+from streamjoin.metrics import InputMetrics, JoinMetrics
+from streamjoin.metrics.records import read_records
+from tests.cli.test_pipeline_file import GOOD, write
+
+KEPT = GOOD.replace('"noop"', '"parquet"\npath = "out"')
+
+
+def job(folder: Path, text: str, metrics: str = "", *, has_page: bool = False) -> Job:
+    file = write(folder, f"{text}\n[metrics]\n{metrics}\n")
+    return Job.of(load(file), folder / "scratch", has_page=has_page)
+
+
+def test_records_are_with_the_checkpoint_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    assert job(tmp_path, GOOD).records is None
+    assert job(tmp_path, GOOD, has_page=True).records == tmp_path / "scratch" / "metrics"
+    assert job(tmp_path, KEPT, has_page=True).records == tmp_path / "out_checkpoint"
+    assert job(tmp_path, KEPT, 'path = "told"').records == tmp_path / "told"
+
+
+def test_records_are_on_this_machine(tmp_path: Path) -> None:
+    assert job(tmp_path, KEPT + 'checkpoint = "s3a://bucket/ck"\n').records is None
+    with pytest.raises(
+        ConfigError, match=r"key `metrics.path`: got 's3a://b/m'; allowed: a folder"
+    ):
+        job(tmp_path, KEPT, 'path = "s3a://b/m"')
+
+
+def test_batches_go_to_the_file_and_to_prometheus(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        made = job(tmp_path, GOOD, f'path = "m"\nprometheus = {port}')
+        with (
+            pytest.raises(ConfigError, match=f"key `metrics.prometheus`: got {port} at"),
+            recorder(made, Console(file=io.StringIO())),
+        ):
+            pass
+    console = Console(file=io.StringIO())
+    with recorder(made, console) as recording:
+        recording.see([JoinMetrics(inputs=(InputMetrics("left", rows=5),))])
+        assert isinstance(console.file, io.StringIO)
+        url = console.file.getvalue().split()[-1]
+        lines = urlopen(url).read().decode().splitlines()
+    assert 'streamjoin_rows_total{input="left",join="streamjoin",query="p"} 5.0' in lines
+    assert len(list(read_records(tmp_path / "m"))) == 1
