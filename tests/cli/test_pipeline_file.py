@@ -214,7 +214,16 @@ MISTAKES = [
         "key `sources.calls.burst.times`: got 0; allowed: a number, more than 0, at most 1000",
     ),
     ('"generator"', '"generator"\nburst = 4', "key `sources.calls.burst`: got 4; allowed: a table"),
-    ("[run]", "[metrics]\nprometheus = 0\n[run]", "key `metrics.prometheus`: got 0; allowed: a p"),
+    (
+        "[run]",
+        "[metrics]\nprometheus = -1\n[run]",
+        "key `metrics.prometheus`: got -1; allowed: a p",
+    ),
+    (
+        "[run]",
+        "[metrics]\nprometheus = 'x:'\n[run]",
+        "`metrics.prometheus`: got 'x:'; allowed: a p",
+    ),
     ("[run]", "[metrics]\npath = 3\n[run]", "key `metrics.path`: got 3; allowed: a folder; or"),
     ("[run]", "[run]\ncompare = 1", "key `run.compare`: got 1; allowed: true or false: whether"),
     ("[run]", "[run]\ncompare = true", "key `run.compare`: got true; allowed with: two generated"),

@@ -193,7 +193,7 @@ def test_a_join_with_a_table_tells_where_rows_were_answered(
 
 def test_two_joins_of_a_query_are_told_apart(spark: "SparkSession", tmp_path: Path) -> None:
     calls, trades = streams(spark)
-    keys = {"on": "person", "window": "1 second"}
+    keys: dict[str, Any] = {"on": "person", "window": "1 second"}
     first = sj.join(calls, trades, time=("called_at", "traded_at"), name="first", **keys)
     more = first.select("person", "traded_at")
     both = sj.join(more, trades, time=("traded_at", "traded_at"), name="second", **keys)

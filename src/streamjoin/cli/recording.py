@@ -12,6 +12,7 @@ from streamjoin.cli.job import Job
 from streamjoin.cli.sections import AVAILABLE_NOW
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
+from streamjoin.metrics.prometheus import address_of, start_exporter
 from streamjoin.metrics.recorder import OnRecord, Recorder, to_file
 from streamjoin.metrics.records import Started
 
@@ -22,15 +23,14 @@ if TYPE_CHECKING:
 @contextmanager
 def recorder(job: Job, console: Console) -> Iterator[Recorder]:
     """What takes in the batches of a run, for as long as Prometheus may fetch numbers."""
-    file, port = job.settings.file, job.settings.metrics.prometheus
+    file, prometheus = job.settings.file, job.settings.metrics.prometheus
     takers: list[OnRecord] = [] if job.records is None else [to_file(job.records)]
-    if port is None:
+    if prometheus is None:
         yield Recorder(file.stem, takers)
         return
-    from streamjoin.metrics.prometheus import start_exporter
-
     try:
-        exporter = start_exporter(port=port)
+        host, port = address_of(prometheus)
+        exporter = start_exporter(port, host)
     except ConfigError as error:
         msg = f"{file}: key `metrics.prometheus`: {str(error).removeprefix('port: ')}"
         raise ConfigError(msg) from None

@@ -20,6 +20,7 @@ from streamjoin.budget import Budget
 from streamjoin.cli.problems import MISSING_HERE, OWN_WORDS
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
+from streamjoin.metrics.prometheus import address_of
 from streamjoin.windows import Rows
 
 FILE_FORMATS = ("parquet", "json", "csv")
@@ -291,6 +292,13 @@ class MetricsSection(Section):
     """``[metrics]``: what is written down of the run for others to read."""
 
     path: str | None = Field(None, min_length=1, description="a folder; or absent")
-    prometheus: int | None = Field(
-        None, ge=1, le=65535, strict=True, description="a port, 1 to 65535; or absent"
+    prometheus: int | str | None = Field(
+        None, union_mode="left_to_right", description='a port, or "host:port"; or absent'
     )
+
+    @field_validator("prometheus", mode="before")
+    @classmethod
+    def _an_address(cls, prometheus: object) -> object:
+        if isinstance(prometheus, int | str):
+            address_of(prometheus)
+        return prometheus

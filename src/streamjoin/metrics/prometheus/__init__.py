@@ -6,6 +6,6 @@ what it means, and where its numbers come from), `collector` (their values of no
 alerts to start from.
 """
 
-from streamjoin.metrics.prometheus.exporter import PrometheusExporter, start_exporter
+from streamjoin.metrics.prometheus.exporter import PrometheusExporter, address_of, start_exporter
 
-__all__ = ["PrometheusExporter", "start_exporter"]
+__all__ = ["PrometheusExporter", "address_of", "start_exporter"]

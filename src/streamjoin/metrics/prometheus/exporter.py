@@ -57,6 +57,21 @@ class PrometheusExporter:
         self.close()
 
 
+def address_of(prometheus: int | str) -> tuple[str, int]:
+    """Host and port, of a port of this machine alone or of both.
+
+    Examples
+    --------
+    >>> address_of(9464), address_of("0.0.0.0:9464"), address_of("[::]:80")
+    (('127.0.0.1', 9464), ('0.0.0.0', 9464), ('::', 80))
+    """
+    host, _, port = str(prometheus).rpartition(":")
+    if isinstance(prometheus, bool) or not port.isdecimal() or int(port) > 65535:
+        msg = f'prometheus: got {prometheus!r}; allowed: a port such as 9464, or "host:port"'
+        raise ConfigError(msg)
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
 def start_exporter(port: int = DEFAULT_PORT, host: str = LOOPBACK) -> PrometheusExporter:
     """Serve metrics for Prometheus, until `close` or the end of a ``with`` block.
 
