@@ -222,7 +222,7 @@ MISTAKES = [
     (
         "[run]",
         "[metrics]\nprometheus = 'x:'\n[run]",
-        "`metrics.prometheus`: got 'x:'; allowed: a p",
+        "key `metrics.prometheus`: got 'x:'; al",
     ),
     ("[run]", "[metrics]\npath = 3\n[run]", "key `metrics.path`: got 3; allowed: a folder; or"),
     ("[run]", "[run]\ncompare = 1", "key `run.compare`: got 1; allowed: true or false: whether"),
