@@ -1,0 +1,165 @@
+"""What is kept of a query: fine steps for minutes, coarse ones for days, never too many."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Final, Literal
+
+from streamjoin.dashboard.points import Point
+from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, Started
+
+STEPS: Final = ((1, 900), (10, 1080), (60, 1440), (600, 1440))
+"""Length of a step in seconds, and how many are kept: 15 minutes, then 3 hours, 1 day, 10 days."""
+
+MOST_ENTRIES: Final = 500
+MOST_JOINS: Final = 32
+
+Status = Literal["running", "finished", "failed"]
+EntryKind = Literal["started", "restarted", "decision", "finished", "failed"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the log: when, what kind of news, of which join, in words."""
+
+    at: float
+    kind: EntryKind
+    text: str = ""
+    join: str = ""
+
+
+class JoinHistory:
+    """One join of a query over time.
+
+    Each batch is in one point, and points that become old are put together: nothing is counted
+    twice, and what falls out at the far end is still in the total.
+
+    Examples
+    --------
+    >>> history = JoinHistory(JoinMetrics())
+    >>> for second in range(10_000):
+    ...     history.add(JoinMetrics(at=float(second), pairs=1), span=1.0)
+    >>> len(list(history.points())), sum(point.count("pairs") for point in history.points())
+    (1810, 10000.0)
+    """
+
+    def __init__(self, first: JoinMetrics) -> None:
+        self.latest = first
+        self.total: Point | None = None
+        self._steps: tuple[deque[Point], ...] = tuple(deque() for _ in STEPS)
+
+    def add(self, metrics: JoinMetrics, span: float) -> None:
+        """Add a batch that stands for so many seconds."""
+        point = Point.of(metrics, span)
+        newest = self.newest
+        if newest is not None:
+            point.at = max(point.at, newest.at)  # a clock that was set back
+        self.latest = metrics
+        if self.total is None:
+            self.total = Point.of(metrics, span)
+        else:
+            self.total.add(point)
+        self._keep(point, 0)
+
+    @property
+    def newest(self) -> Point | None:
+        """The point that the last batch is in."""
+        return self._steps[0][-1] if self._steps[0] else None
+
+    def points(self) -> Iterator[Point]:
+        """All points, the oldest first."""
+        for points in reversed(self._steps):
+            yield from points
+
+    def _keep(self, point: Point, place: int) -> None:
+        (seconds, most), points = STEPS[place], self._steps[place]
+        if points and points[-1].at // seconds == point.at // seconds:
+            points[-1].add(point)
+            return
+        if points and place:
+            points[-1].strips()  # it is complete: small from now on
+        points.append(point)
+        if len(points) > most:
+            oldest = points.popleft()
+            if place + 1 < len(STEPS):
+                self._keep(oldest, place + 1)
+
+
+@dataclass
+class History:
+    """A query over time, from its records.
+
+    Examples
+    --------
+    >>> history = History()
+    >>> for record in (Started("calls", "a", 10.0), BatchDone(), Ended(20.0, "disk full")):
+    ...     _ = history.add(record)
+    >>> history.status, [entry.kind for entry in history.log], list(history.joins)
+    ('failed', ['started', 'failed'], ['streamjoin'])
+    """
+
+    started: Started | None = None
+    ended: Ended | None = None
+    last_at: float = 0.0
+    joins: dict[str, JoinHistory] = field(default_factory=dict)
+    log: deque[Entry] = field(default_factory=lambda: deque(maxlen=MOST_ENTRIES))
+    _fresh: set[str] = field(default_factory=set)
+
+    @property
+    def status(self) -> Status:
+        """What became of the query."""
+        if self.ended is None:
+            return "running"
+        return "failed" if self.ended.error else "finished"
+
+    def add(self, record: Record) -> Entry | None:
+        """Take in a record, and say what it adds to the log.
+
+        A record whose values cannot be is passed over.
+        """
+        try:
+            if not isfinite(record.at):
+                return None
+            entry = self._entry(record)
+        except (TypeError, ValueError, AttributeError, OverflowError):
+            return None
+        self.last_at = max(self.last_at, record.at)
+        if entry is not None:
+            self.log.append(entry)
+        return entry
+
+    def _entry(self, record: Record) -> Entry | None:
+        if isinstance(record, Started):
+            return self._start(record)
+        if isinstance(record, BatchDone):
+            self._batch(record.metrics)
+            return None
+        if isinstance(record, Decision):
+            return Entry(record.at, "decision", record.text, record.join)
+        self.ended = record
+        return Entry(record.at, "failed" if record.error else "finished", record.error)
+
+    def _start(self, record: Started) -> Entry | None:
+        before, self.started, self.ended = self.started, record, None
+        if before is not None and (before.run, before.at) == (record.run, record.at):
+            return None  # a new file repeats it
+        self._fresh = set(self.joins)
+        return Entry(record.at, "started" if before is None else "restarted")
+
+    def _batch(self, metrics: JoinMetrics) -> None:
+        if metrics.name not in self.joins and len(self.joins) >= MOST_JOINS:
+            return
+        join = self.joins.get(metrics.name) or JoinHistory(metrics)
+        join.add(metrics, self._span(join, metrics))
+        self.joins[metrics.name] = join
+        self._fresh.discard(metrics.name)
+
+    def _span(self, join: JoinHistory, metrics: JoinMetrics) -> float:
+        """Seconds that a batch stands for: since the one before, but not over a standstill."""
+        trigger = self.started.trigger if self.started is not None else None
+        least = max(metrics.seconds, 0.001)
+        if join.newest is None or metrics.name in self._fresh:
+            return max(least, trigger or 0.0)
+        return max(least, metrics.at + metrics.seconds - join.newest.at)

@@ -1,0 +1,183 @@
+"""A point of the charts: what a join did in a stretch of time, small and easy to add up."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Final
+
+from streamjoin.dashboard.strips import check, packed
+from streamjoin.metrics import Ages, BasicWindows, JoinMetrics
+from streamjoin.metrics.counts import recall_interval
+
+ADDED: Final = (
+    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "cpu_us",
+    "budget_us",
+)  # fmt: skip
+ADDED_BY_INPUT: Final = ("rows", "late", "null", "dropped", "cut", "compared", "skipped")
+ADDED_BY_TABLE: Final = ("hits", "looked_up", "shed")
+SIZES_OF_TABLE: Final = ("cached_rows", "waiting_rows", "spilled_rows")
+
+
+@dataclass(slots=True)
+class Point:
+    """One batch, or several that follow each other.
+
+    Parameters
+    ----------
+    at
+        When the last of them ended, in seconds since 1970.
+    span
+        The time they stand for, in seconds: since the end of the batch before.
+    counts
+        What adds up. What is counted of an input is named with it, as in ``rows:left``.
+    sizes
+        What is remembered or waits after the last of them.
+    behind
+        The most seconds behind; None if not known.
+    ages, windows
+        How old results are; for each input its basic windows, of the last batch.
+
+    Examples
+    --------
+    >>> from streamjoin.metrics import InputMetrics
+    >>> batch = JoinMetrics(at=100.0, seconds=0.5, inputs=(InputMetrics("left", rows=30),), pairs=9)
+    >>> point = Point.of(batch, span=1.0)
+    >>> point.add(Point.of(batch, span=2.0))
+    >>> point.span, point.sum("rows"), dict(point.values())["in:left"], point.recall()
+    (3.0, 60.0, 20.0, (1.0, 1.0, 1.0))
+    """
+
+    at: float
+    span: float
+    counts: dict[str, float]
+    sizes: dict[str, float]
+    behind: float | None = None
+    ages: Ages | None = None
+    windows: Mapping[str, BasicWindows] = field(default_factory=dict)
+    _packed: Mapping[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metrics: JoinMetrics, span: float) -> "Point":
+        """The point of a batch; ValueError or TypeError if its values cannot be."""
+        for one in metrics.windows.values():
+            check(one)
+        counts = _counts(metrics)
+        others = metrics.at + metrics.batch + metrics.state_rows + span
+        if not isfinite(sum(counts.values()) + others):
+            msg = "a count is not a number"
+            raise ValueError(msg)
+        return cls(
+            at=metrics.at + metrics.seconds,
+            span=span,
+            counts=counts,
+            sizes=_sizes(metrics),
+            behind=metrics.behind,
+            ages=metrics.ages,
+            windows=metrics.windows,
+        )
+
+    def add(self, later: "Point") -> None:
+        """Let this point stand for a later one too."""
+        for name, count in later.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        self.at, self.span = later.at, self.span + later.span
+        self.sizes = later.sizes
+        if later.windows or later._packed:
+            self.windows, self._packed = later.windows, later._packed
+        if later.behind is not None:
+            self.behind = max(later.behind, self.behind or 0.0)
+        if later.ages is not None:
+            self.ages = later.ages if self.ages is None else self.ages + later.ages
+
+    def strips(self) -> Mapping[str, bytes]:
+        """The packed basic windows of each input; most points are merged before that is needed."""
+        if self.windows:
+            self._packed = {name: packed(one) for name, one in self.windows.items()}
+            self.windows = {}
+        return self._packed
+
+    def values(self) -> Iterator[tuple[str, float]]:
+        """Names and values of the lines that are drawn; rates are by the second."""
+        yield from self._throughput()
+        yield from self._probing()
+        yield from self.left_out(self.span)
+        yield from self.sizes.items()
+        recall = self.recall()
+        if recall is not None:
+            yield from zip(("recall_low", "recall", "recall_high"), recall, strict=True)
+        if self.behind is not None:
+            yield "behind", self.behind
+        if self.ages is not None:
+            yield "age_p50", self.ages.p50
+            yield "age_p95", self.ages.p95
+            yield "age_max", self.ages.most
+
+    def recall(self) -> tuple[float, float, float] | None:
+        """Lower bound, estimate and upper bound; None where there was nothing to find."""
+        found, missed = self.count("pairs"), self.count("missed")
+        if found + missed <= 0:
+            return None
+        variance, skipped = self.count("missed_variance"), self.sum("skipped")
+        low, high = recall_interval(found, missed, variance, skipped > 0)
+        return low, found / (found + missed), high
+
+    def left_out(self, seconds: float = 1.0) -> Iterator[tuple[str, float]]:
+        """What took no part, by cause; comparisons are counted apart."""
+        for cause in ("late", "null", "dropped", "cut"):
+            yield f"left_out:{cause}", self.sum(cause) / seconds
+        yield "left_out:stale", self.count("stale") / seconds
+        yield "left_out:shed", self.count("shed") / seconds
+
+    def count(self, name: str) -> float:
+        """A count by name; 0 if it was not counted."""
+        return self.counts.get(name, 0)
+
+    def sum(self, name: str) -> float:
+        """The sum of a count over all inputs."""
+        return sum(count for _, count in self._of_inputs(name))
+
+    def _throughput(self) -> Iterator[tuple[str, float]]:
+        for name, rows in self._of_inputs("rows"):
+            yield f"in:{name}", rows / self.span
+        yield "out", self.count("rows_out") / self.span
+        yield "batch", self.count("seconds") / max(self.count("batches"), 1)
+        yield "cpu", self.count("cpu_us") / 1e6 / self.span
+        if self.count("budget_us"):
+            yield "cpu_budget", self.count("budget_us") / 1e6 / self.span
+
+    def _probing(self) -> Iterator[tuple[str, float]]:
+        skipped = dict(self._of_inputs("skipped"))
+        for name, compared in self._of_inputs("compared"):
+            if compared + skipped[name]:
+                yield f"probed:{name}", compared / (compared + skipped[name])
+        if self.sum("compared") + self.sum("skipped"):
+            yield "compared", self.sum("compared") / self.span
+            yield "skipped", self.sum("skipped") / self.span
+        if "hits" in self.counts and self.sum("rows"):
+            yield "hit_share", self.counts["hits"] / self.sum("rows")
+
+    def _of_inputs(self, name: str) -> Iterator[tuple[str, float]]:
+        start = f"{name}:"
+        for key, count in self.counts.items():
+            if key.startswith(start):
+                yield key[len(start) :], count
+
+
+def _counts(metrics: JoinMetrics) -> dict[str, float]:
+    counts = {name: float(getattr(metrics, name)) for name in ADDED}
+    for one in metrics.inputs:
+        counts.update({f"{name}:{one.name}": float(getattr(one, name)) for name in ADDED_BY_INPUT})
+    if metrics.table is not None:
+        counts.update({name: float(getattr(metrics.table, name)) for name in ADDED_BY_TABLE})
+    return counts
+
+
+def _sizes(metrics: JoinMetrics) -> dict[str, float]:
+    """Bytes of each input and, as ``state``, of what belongs to none; rows that wait."""
+    inputs = {f"state:{one.name}": float(one.state_bytes) for one in metrics.inputs}
+    rest = float(metrics.state_bytes) - sum(inputs.values())
+    sizes = {name: size for name, size in inputs.items() if size}
+    sizes |= {"state": rest} if rest > 0 else {}
+    if metrics.table is not None:
+        sizes |= {name: float(getattr(metrics.table, name)) for name in SIZES_OF_TABLE}
+    return sizes
