@@ -9,9 +9,10 @@ from streamjoin.cli.display import Display
 from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.summary import summary
 from streamjoin.cli.totals import Totals
-from streamjoin.cli.units import clock, size
+from streamjoin.cli.units import clock
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import Decision
+from streamjoin.metrics.words import size
 from streamjoin.spark.progress import Progress
 
 
@@ -130,7 +131,7 @@ def test_comparisons_that_are_left_out_are_shown() -> None:
     part = JoinMetrics(inputs=inputs, selective=1, pairs=75, missed=25)
     with Display(console, left_out) as display:
         display.add(replace(SHED, joins=(part,)))
-    cells = "| r_1 / r_2 0.25 / 0.00 | skipped 87.5 % | dropped 0 / 0 | recall 75.0 % +- 0.0"
+    cells = "| r_1 / r_2 0.25 / 0.00 | skipped 87.5 % | dropped 0 / 0 | recall 75.0 % +- 7.4"
     assert shown(console).splitlines()[0].endswith(cells)
     closing = text(summary(display.totals, None, None, left_out=left_out))
     assert "87.5 %: 75.0 % of the left, 100.0 % of the right window" in closing

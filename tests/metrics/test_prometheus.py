@@ -83,7 +83,7 @@ def test_names_keep_to_the_rules_of_prometheus() -> None:
 @pytest.mark.parametrize(
     ("name", "labels", "value"),
     [
-        ("join_info", {"kind": "window", "algorithm": "batch, hash", "driver": ""}, 1),
+        ("join_info", {"kind": "window", "algorithm": "batch, hash"}, 1),
         ("rows_total", {"input": "left"}, 2000),
         ("left_out_rows_total", {"input": "left", "cause": "late"}, 6),
         ("left_out_rows_total", {"input": "left", "cause": "idle_late"}, 4),

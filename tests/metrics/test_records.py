@@ -98,3 +98,11 @@ def test_files_stay_bounded_and_begin_with_the_start(tmp_path: Path) -> None:
 
 def test_a_batch_ends_when_it_has_taken_its_time() -> None:
     assert BatchDone(JoinMetrics(at=10.0, seconds=1.5)).at == 11.5
+
+
+def test_after_a_line_that_was_cut_off_records_go_on(tmp_path: Path) -> None:
+    RecordFile(tmp_path).write(Started("first"))
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"record":"bat')
+    RecordFile(tmp_path).write(Started("again"))
+    assert list(read_records(tmp_path)) == [Started("first"), Started("again")]

@@ -3,7 +3,6 @@
 import logging
 import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamjoin as sj
-from streamjoin.metrics.records import BatchDone, Ended, Record, Started, read_records
+from streamjoin.metrics.records import BatchDone, Ended, Started, read_records
 from streamjoin.spark.generator import FORMAT, register_generator
 
 if TYPE_CHECKING:
@@ -42,14 +41,6 @@ def run(frame: "DataFrame", folder: Path, name: str) -> "StreamingQuery":
     query = writer.queryName(name).trigger(availableNow=True).start(str(folder / "out"))
     query.awaitTermination(120)
     return query
-
-
-def wait_for(found: Callable[[], list[Record]], kind: type[Record]) -> list[Record]:
-    """Listeners hear of things a little later."""
-    end = time.monotonic() + 30
-    while not any(isinstance(one, kind) for one in found()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return found()
 
 
 def test_status_of_an_exact_join(spark: "SparkSession", tmp_path: Path) -> None:
@@ -85,9 +76,9 @@ def test_status_and_records_of_a_join_on_a_budget(
     with sj.record(spark, prometheus=0) as recording:
         frame = joined(spark, budget=sj.Budget(cpu="3 ms"), shed=["selective", "lag"])
         query = run(frame, tmp_path, "<script>")
-        records = wait_for(lambda: list(read_records(tmp_path / "ck")), Ended)
         with urllib.request.urlopen(recording.prometheus_url or "") as page:
             numbers = page.read().decode()
+    records = list(read_records(tmp_path / "ck"))
     found = sj.status(query)
     (last,) = found.joins
     assert last.selective or last.lagging
@@ -143,18 +134,31 @@ def test_an_n_ary_join_names_its_driver(spark: "SparkSession", tmp_path: Path) -
     assert set(last.driver.replace(", then", "").replace(" with", "").split()) == {"a", "b", "c"}
 
 
-def test_status_of_a_query_that_failed(spark: "SparkSession", tmp_path: Path) -> None:
+def test_status_and_records_of_a_query_that_failed(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        msg = "the table is away"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr("streamjoin.spark.recording.explain_text", away)
     calls, trades = streams(spark)
     frame = sj.join(
         calls, trades, on="person", time=("called_at", "traded_at"), window="1 second",
         where="left.seconds / (right.shares - right.shares) > 0",
     )  # fmt: skip
     writer = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "ck"))
-    query = writer.trigger(availableNow=True).start()
-    end = time.monotonic() + 60
-    while query.isActive and time.monotonic() < end:
-        time.sleep(0.1)
+    with sj.record(spark, files=tmp_path / "records"):
+        query = writer.trigger(availableNow=True).start()
+        end = time.monotonic() + 60
+        while query.isActive and time.monotonic() < end:
+            time.sleep(0.1)
     found = sj.status(query)
+    started, ended = read_records(tmp_path / "records" / str(query.id))
+    assert isinstance(started, Started)
+    assert started.plan == "not explained: the table is away"
+    assert isinstance(ended, Ended)
+    assert ended.error == found.error
     assert found.state == "failed"
     assert "zero" in found.error.lower()
 

@@ -2,8 +2,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from pyspark.sql import functions as F
 
+from streamjoin.metrics import Details
 from streamjoin.spark.generator import FORMAT, register_generator
 from streamjoin.spark.progress import Progress, read_progress
 from streamjoin.spark.watch import follow
@@ -103,3 +105,44 @@ def test_progress_without_counters() -> None:
         }
     )
     assert progress == Progress(0, 1767225601.5, 0.01, rows_in=5, rows_out=4)
+
+
+def test_several_joins_and_operators_are_added_up_as_they_are() -> None:
+    first = {"results": 9, "rows_a": 9, "intermediate_rows": 100, "probed_intermediate": 1}
+    last = {"results": 5, "rows_c": 8, "rows_a+b": 9, "intermediate_rows": 7, "rows_out": 5}
+    other = {"pairs": 3, "rows_out": 3, "rows_left": 2}
+    found = read_progress(
+        {
+            "batchId": 0,
+            "timestamp": "2026-01-01T00:00:01.500Z",
+            "sources": [],
+            "durationMs": {},
+            "sink": {"numOutputRows": 2},
+            "observedMetrics": {
+                "many 1": {"counters": first},
+                "many": {"counters": last},
+                "before 1": {"counters": other},
+            },
+        }
+    )
+    assert [one.name for one in found.joins] == ["many", "before 1"]
+    between = {one.name: one for one in found.joins[0].inputs}["intermediate"]
+    assert between.state_rows == 107
+    assert found.rows_out == 2  # what the sink counts: which join is the last is not told
+
+
+@pytest.mark.parametrize(("text", "is_known"), [("newest", True), ("other", False)])
+def test_the_age_of_the_newest_row(text: str, is_known: bool) -> None:
+    told = Details(newest=1767225600_000_000) if text == "newest" else Details()
+    counters = {"pairs": 1, "details": [told.to_json()]}
+    found = read_progress(
+        {
+            "batchId": 0,
+            "timestamp": "2026-01-01T00:00:01.500Z",
+            "sources": [],
+            "durationMs": {"triggerExecution": 500},
+            "sink": {},
+            "observedMetrics": {"streamjoin": {"counters": counters}},
+        }
+    )
+    assert found.whole.behind == (2.0 if is_known else None)

@@ -12,7 +12,8 @@ from streamjoin.cli import from_table
 from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.screen import Point, Screen
 from streamjoin.cli.totals import Totals
-from streamjoin.cli.units import clock, rows_out, size
+from streamjoin.cli.units import clock, rows_out
+from streamjoin.metrics.words import size
 
 if TYPE_CHECKING:
     from streamjoin.metrics.records import Decision

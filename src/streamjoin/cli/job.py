@@ -68,6 +68,8 @@ class Job:
         settings = self.settings
         if not isinstance(settings, PipelineFile) or settings.run.trigger == AVAILABLE_NOW:
             return math.inf  # a query that takes all that is there ends by itself
+        if self.kept_checkpoint is not None and Path(self.kept_checkpoint).exists():
+            return math.inf  # some rows were read before
         return all_rows(settings)
 
     @property

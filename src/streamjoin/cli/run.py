@@ -67,6 +67,7 @@ def _run_in(
         recording = stack.enter_context(recorder(job, console))
         with console.status("Starting Spark ..."):
             spark = start(settings, scratch)
+        job = Job.of(settings, scratch, has_page=dashboard)  # generated streams begin now
         try:
             display = _run(spark, job, console, recording)
         finally:

@@ -7,8 +7,9 @@ from rich.table import Table
 from streamjoin.cli import from_table
 from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.totals import Totals
-from streamjoin.cli.units import clock, size
+from streamjoin.cli.units import clock
 from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics.words import size
 
 Row = tuple[str, str]
 

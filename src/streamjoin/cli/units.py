@@ -14,21 +14,6 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def size(n_bytes: float) -> str:
-    """Write a number of bytes.
-
-    Examples
-    --------
-    >>> size(512), size(2_500_000)
-    ('512 B', '2.5 MB')
-    """
-    for unit in ("B", "KB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.3g} TB"
-
-
 def rows_out(n: int, alone: int) -> str:
     """Write a number of results, and how many of them have no partner where some have none.
 

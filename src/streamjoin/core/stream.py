@@ -45,6 +45,11 @@ class Stream:
             return True
         return len(self.key) == 1 and is_exact(self.schema.types[self.key[0]])
 
+    @property
+    def has_instants(self) -> bool:
+        """Whether its times are instants; without a zone they cannot be compared with a clock."""
+        return self.schema.types[self.time].tz is not None
+
     @cached_property
     def stored(self) -> pa.Schema:
         """Schema of shipped rows: the user's columns, then the hash where one is needed.

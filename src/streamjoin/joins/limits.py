@@ -176,11 +176,11 @@ class Limits:
         """What the batch was allowed, and what it chose; to be asked before it is charged."""
         known = self._known.selective
         if self._selective is None or known is None:
-            return Details()
+            return Details(budget_us=round(self._shedding.cpu_us(self._came_in.seconds)))
         costs = {"receiving": known.receiving, "comparing": known.comparing}
         costs["emitting"] = known.emitting
         return Details(
-            budget_us=round(known.allowed),
+            budget_us=round(known.allotted),
             planned=self.metrics.compared_left + self.metrics.compared_right,
             looked_at=self._all_work(work),
             costs_us={name: float(f"{cost.each:.4g}") for name, cost in costs.items()},

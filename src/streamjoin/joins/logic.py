@@ -130,7 +130,8 @@ class WindowJoinLogic:
     @property
     def details(self) -> Details:
         """What is to be told of the batch besides its counts; ask before it is charged."""
-        seen = Details(newest=self.state.newest, ages=self._seen.ages)
+        newest = self.state.newest if self.join.left.has_instants else None
+        seen = Details(newest=newest, ages=self._seen.ages)
         limits = Details() if self._limits is None else self._limits.details(self._work)
         windows = limits.windows or self._seen.windows
         return replace(seen + limits, windows=windows)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
 
@@ -44,8 +44,16 @@ class Details:
 
     @classmethod
     def together(cls, parts: Sequence["Details"]) -> "Details":
-        """What all shards tell."""
-        return reduce(lambda before, one: before + one, parts) if parts else cls()
+        """What all shards tell: sums, and means of what is measured."""
+        if not parts:
+            return cls()
+        total = reduce(lambda before, one: before + one, parts)
+        costs = {name: _mean([p.costs_us.get(name) for p in parts]) for name in total.costs_us}
+        strips = {
+            name: replace(strip, priority=_means([p.windows.get(name) for p in parts]))
+            for name, strip in total.windows.items()
+        }
+        return replace(total, costs_us=costs, windows=strips)
 
     def __add__(self, other: "Details") -> "Details":
         times = [time for time in (self.newest, other.newest) if time is not None]
@@ -82,6 +90,17 @@ class Details:
         strips = values.get("windows", {})
         values["windows"] = {name: BasicWindows.from_dict(one) for name, one in strips.items()}
         return cls(**values)
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(f"{sum(known) / len(known):.4g}")
+
+
+def _means(strips: Sequence[BasicWindows | None]) -> tuple[float, ...]:
+    """The mean priority of each basic window, over shards that know one."""
+    known = [strip.priority for strip in strips if strip is not None and strip.priority]
+    return tuple(_mean(values) for values in zip(*known, strict=True))
 
 
 def _merged(mine: Mapping[str, Any], theirs: Mapping[str, Any], both: Any) -> dict[str, Any]:

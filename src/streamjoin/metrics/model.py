@@ -131,8 +131,8 @@ class JoinMetrics:
     costs_us
         CPU time of one operation by name, as measured: receiving, comparing, emitting.
     planned, looked_at
-        Comparisons (of many streams: probing tuples) that the budget has room for; and rows and
-        candidates that were looked at for those made, which an index makes fewer.
+        Comparisons that were chosen (of many streams: tuples that may probe in such a batch); and
+        rows and candidates that were looked at for them, which an index makes fewer.
     behind
         Seconds by which the newest row is older than the end of the batch; None if not known.
     ages
@@ -242,8 +242,15 @@ class JoinMetrics:
         return self.pairs / every if every > 0 else 1.0
 
     @property
+    def has_interval(self) -> bool:
+        """Whether the error of the recall is estimated: of many streams only the recall is."""
+        return self.kind != "plan"
+
+    @property
     def recall_interval(self) -> tuple[float, float]:
-        """Between which bounds the recall is, in 95 of 100 cases."""
+        """Between which bounds the recall is, in 95 of 100 cases; of many streams not known."""
+        if not self.has_interval:
+            return self.recall, self.recall
         return recall_interval(self.pairs, self.missed, self.missed_variance, self.skipped > 0)
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamjoin.metrics.model import JoinMetrics
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, RecordFile, Started
-from streamjoin.metrics.remarks import AGAIN, Remarks
+from streamjoin.metrics.remarks import AGAIN, NOW, Remarks
 
 logger = logging.getLogger("streamjoin.decisions")
 OnRecord = Callable[[str, Record], None]
@@ -67,9 +67,10 @@ class Recorder:
 
 
 def log_decision(query: str, record: Record) -> None:
-    """Log a decision: a warning, unless it is that all is well again."""
+    """Log a decision: a warning, unless all is well again or only the plan is another."""
     if isinstance(record, Decision):
-        level = logging.INFO if record.text.endswith(AGAIN) else logging.WARNING
+        is_calm = record.text.endswith(AGAIN) or record.text.startswith(NOW)
+        level = logging.INFO if is_calm else logging.WARNING
         logger.log(level, "%s: batch %d: %s", record.join, record.batch, record.text)
 
 
@@ -86,7 +87,7 @@ def to_file(folder: Path) -> OnRecord:
         try:
             file.write(record)
             failed = False
-        except OSError as error:
+        except (OSError, ValueError, TypeError) as error:
             if not failed:
                 logger.warning("%s: metrics cannot be written to %s: %s", query, file.path, error)
             failed = True

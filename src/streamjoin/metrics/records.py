@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from streamjoin.metrics.model import JoinMetrics
 
@@ -83,7 +83,6 @@ class Ended:
 
 
 Record = Started | BatchDone | Decision | Ended
-Kind = Literal["started", "batch", "decision", "ended"]
 _KINDS: Final[dict[str, type[Started | Decision | Ended]]] = {
     "started": Started,
     "decision": Decision,
@@ -115,17 +114,36 @@ def from_line(line: str) -> Record | None:
 
     Examples
     --------
-    >>> from_line('{"record":"batch","na') is None, from_line('{"record":"other"}') is None
-    (True, True)
+    >>> lines = '{"record":"batch","na', '{"record":"other"}', '{"record":"ended","at":NaN}'
+    >>> [from_line(line) for line in lines]
+    [None, None, None]
+    >>> from_line('{"record":"started","query":3}') is None
+    True
     """
     try:
-        values = json.loads(line)
+        values = json.loads(line, parse_constant=_refuse)
         if values["record"] == "batch":
             return BatchDone(JoinMetrics.from_dict(values))
         kind = _KINDS[values["record"]]
-        return kind(**_known(kind, values))
+        known = _known(kind, values)
+        return kind(**known) if all(map(_is_sound, known.items())) else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _refuse(constant: str) -> float:
+    msg = f"{constant} is no number to draw"
+    raise ValueError(msg)
+
+
+_NUMBERS: Final = ("at", "trigger", "batch")
+
+
+def _is_sound(field: tuple[str, Any]) -> bool:
+    name, value = field
+    if name in _NUMBERS:
+        return isinstance(value, int | float) or (name == "trigger" and value is None)
+    return isinstance(value, str)
 
 
 def _known(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,7 +188,15 @@ class RecordFile:
 
     def _append(self, record: Record) -> None:
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(to_line(record) + "\n")
+            torn = "" if self._is_whole() else "\n"  # who wrote before was killed
+            file.write(torn + to_line(record) + "\n")
+
+    def _is_whole(self) -> bool:
+        with self.path.open("rb") as file:
+            if not file.seek(0, 2):
+                return True
+            file.seek(-1, 2)
+            return file.read() == b"\n"
 
 
 def read_records(folder: Path) -> Iterator[Record]:

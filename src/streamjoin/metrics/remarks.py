@@ -9,6 +9,7 @@ CALM: Final = 3
 
 EXACT, IN_PART, TURNING_AWAY = range(3)
 AGAIN: Final = "exact again"
+NOW: Final = "now by "
 
 
 class Remarks:
@@ -51,12 +52,11 @@ class Remarks:
         return "; ".join(said) or None
 
     def _planned(self, metrics: JoinMetrics) -> str | None:
-        """Of many streams: another plan, or another order of an n-ary join."""
+        """Of many streams: another plan. Who drives an n-ary join may change in every batch."""
         if metrics.kind != "plan":
             return None
-        now = metrics.algorithm + (f" driven by {metrics.driver}" if metrics.driver else "")
-        before, self._plan = self._plan, now
-        return f"now by {now}" if before not in ("", now) else None
+        before, self._plan = self._plan, metrics.algorithm
+        return NOW + metrics.algorithm if before not in ("", metrics.algorithm) else None
 
     def _limited(self, metrics: JoinMetrics) -> str | None:
         mode = _mode(metrics)

@@ -37,7 +37,8 @@ def _lines(batch: JoinMetrics, total: JoinMetrics) -> Iterator[tuple[str, str]]:
         yield "left out", ", ".join(f"{cause} {n:,}" for cause, n in total.left_out.items())
     if total.missed or total.recall_interval[0] < 1:
         low, high = total.recall_interval
-        yield "recall", percent(total.recall) + f" ({percent(low)} to {percent(high)})"
+        interval = f" ({percent(low)} to {percent(high)})" if total.has_interval else ""
+        yield "recall", percent(total.recall) + interval
     if batch.skipped:
         parts = (f"{one.name} {percent(one.fraction)}" for one in batch.inputs if one.compared)
         yield "probed", ", ".join(parts)

@@ -72,6 +72,12 @@ class Shedding:
         """Whether rows are turned away before they are packed, if those alone take too long."""
         return self.policy is not None and not self.lag and self.cpu_us_per_second is not None
 
+    def cpu_us(self, seconds: float) -> float:
+        """CPU time for a batch that brings so much time of the streams; 0 without such a limit."""
+        if self.cpu_us_per_batch is not None:
+            return self.cpu_us_per_batch
+        return (self.cpu_us_per_second or 0.0) * seconds
+
 
 @dataclass(frozen=True)
 class SheddingPlan:

@@ -101,8 +101,9 @@ class SelectiveState:
     receiving, comparing, emitting
         What it costs to receive and store a tuple, to look at a row or a candidate, to hand out a
         result.
-    allowed, unspent
-        CPU time of the last batch that had some, in microseconds; and what is left of all.
+    allotted, allowed, unspent
+        CPU time of the last batch and of the last one that had some, in microseconds; and what is
+        left of all.
     sample_sizes, sample_shares
         Of the rows of each side that are looked at everywhere: bytes, and the share of new rows.
     """
@@ -111,6 +112,7 @@ class SelectiveState:
     receiving: Cost = field(default_factory=lambda: Cost(guess=1.0))
     comparing: Cost = field(default_factory=lambda: Cost(guess=0.02))
     emitting: Cost = field(default_factory=lambda: Cost(guess=0.2))
+    allotted: float = 0.0
     allowed: float = 0.0
     unspent: float = 0.0
     sample_sizes: list[int] = field(default_factory=lambda: [0, 0])
@@ -131,6 +133,7 @@ class SelectiveState:
 
         What earlier ones used less may be used now, up to `credit` times as much as is allotted.
         """
+        self.allotted = us
         if us > 0:
             self.allowed = us
         elif not self.allowed:

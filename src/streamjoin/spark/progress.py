@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
 from typing import Any, Final
 
 from streamjoin.joins.multi.settings import TOGETHER
@@ -33,7 +32,8 @@ class Progress:
     rows_in, rows_out
         Input rows of all sources, and result rows.
     joins
-        What each join of the query did, in the order of the data; empty if the batch did not say.
+        What each join of the query did, in the order of their names; empty if the batch did not
+        say.
     """
 
     batch: int
@@ -45,7 +45,7 @@ class Progress:
 
     @property
     def whole(self) -> JoinMetrics:
-        """What the last join did, from which rows come out; zeros if the batch did not say."""
+        """What the one join of a pipeline did; zeros if the batch did not say."""
         if self.joins:
             return self.joins[-1]
         return JoinMetrics(batch=self.batch, at=self.started, seconds=self.seconds)
@@ -74,7 +74,7 @@ def read_progress(document: dict[str, Any]) -> Progress:
         started=started,
         seconds=seconds,
         rows_in=sum(source["numInputRows"] for source in document["sources"]),
-        rows_out=(joins[-1].rows_out if joins else 0) or written,
+        rows_out=(joins[0].rows_out if len(joins) == 1 else 0) or written,
         joins=joins,
     )
 
@@ -108,8 +108,14 @@ def _plan(operators: list[JoinMetrics]) -> JoinMetrics:
     inputs: dict[str, InputMetrics] = {}
     for one in (one for operator in operators for one in operator.inputs):
         known = inputs.get(one.name)
-        inputs[one.name] = one if known is None else known + one
+        inputs[one.name] = one if known is None else _both(known, one)
     return replace(last, **sums, inputs=tuple(inputs.values()))
+
+
+def _both(mine: InputMetrics, theirs: InputMetrics) -> InputMetrics:
+    """An input of two operators, in one batch: unlike over batches, sizes are added up too."""
+    rows, size = mine.state_rows + theirs.state_rows, mine.state_bytes + theirs.state_bytes
+    return replace(mine + theirs, state_rows=rows, state_bytes=size)
 
 
 def _metrics(name: str, counters: Counters, when: Mapping[str, Any]) -> JoinMetrics:
@@ -224,8 +230,3 @@ def _by_name(values: dict[str, Any]) -> dict[str, Any]:
         return values
     names = [field["name"] for field in values["schema"]["fields"]]
     return dict(zip(names, values["values"], strict=True))
-
-
-def total(batches: list[JoinMetrics]) -> JoinMetrics:
-    """Batches of one join, added up."""
-    return reduce(lambda before, one: before + one, batches)

@@ -21,12 +21,15 @@ from streamjoin.errors import ConfigError
 from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
 from streamjoin.metrics.records import Started
 from streamjoin.spark.explain import explain_text
-from streamjoin.spark.plans import TablePlan, plans_of
+from streamjoin.spark.failures import root_cause
+from streamjoin.spark.plans import AnyPlan, TablePlan, plans_of
 from streamjoin.spark.progress import is_batch, read_progress
 from streamjoin.spark.requirements import is_connect, n_cores
 
 logger = logging.getLogger(__name__)
 BESIDE: Final = "checkpoint"
+PATIENCE: Final = 5.0
+"""Seconds to wait for what Spark has still to tell."""
 LOCAL: Final = ("file:///", "file:/")
 
 
@@ -87,6 +90,7 @@ def record(
         listener = RecordListener(spark, files, takers)
         spark.streams.addListener(listener)
         stack.callback(spark.streams.removeListener, listener)
+        stack.callback(listener.settle)
         return Recording(stack.pop_all(), url)
 
 
@@ -148,10 +152,24 @@ class RecordListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Record that it has stopped, and forget it."""
-        recorder = self._recorders.pop(str(event.runId), None)
-        self._started.pop(str(event.runId), None)
+        run = str(event.runId)
+        known = self._started.get(run)
+        is_new = run not in self._recorders and known is not None and known[1] is not None
+        if is_new and known is not None and _plans_in(known[1]):  # it failed in its first batch
+            self._recorder({"runId": run, "id": str(event.id), "name": known[0].query})
+        recorder = self._recorders.pop(run, None)
+        self._started.pop(run, None)
         if recorder is not None:
-            recorder.end((event.exception or "").partition("\n")[0])
+            recorder.end(root_cause(RuntimeError(event.exception)) if event.exception else "")
+
+    def settle(self, seconds: float = PATIENCE) -> None:
+        """Wait until the end of queries that are over is heard of: Spark tells a little later."""
+        end = time.monotonic() + seconds
+        while self._over() and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def _over(self) -> set[str]:
+        return set(self._started) - {str(query.runId) for query in self._spark.streams.active}
 
     def _recorder(self, document: dict[str, Any]) -> Recorder:
         run = document["runId"]
@@ -172,16 +190,14 @@ class RecordListener(StreamingQueryListener):
 
     def _explained(self, started: Started, execution: Any) -> Started:
         """With what the query will do, in words and drawn."""
-        text = str(execution.logicalPlan().toString())
-        plans = [plan for plan in plans_of(text) if not isinstance(plan, TablePlan)]
+        plans = [plan for plan in _plans_in(execution) if not isinstance(plan, TablePlan)]
         budgets = [plan.budget.describe() for plan in plans if plan.budget is not None]
-        explanation = explain_text(text, n_cores(self._spark))
-        return replace(
-            started,
-            plan=str(explanation),
-            drawing=explanation.to_svg(),
-            budget="; ".join(dict.fromkeys(budgets)),
-        )
+        started = replace(started, budget="; ".join(dict.fromkeys(budgets)))
+        try:
+            explanation = explain_text(_text_of(execution), n_cores(self._spark))
+            return replace(started, plan=str(explanation), drawing=explanation.to_svg())
+        except Exception as error:  # a table that is away, say: no reason to record nothing
+            return replace(started, plan=f"not explained: {root_cause(error)}")
 
     def _to_file(self, name: str, query_id: str, execution: Any) -> list[OnRecord]:
         if self._files is None:
@@ -200,6 +216,18 @@ def _execution(spark: SparkSession, query_id: str) -> Any:
     query: Any = None if is_connect(spark) else spark.streams.get(query_id)
     running = None if query is None else query._jsq
     return None if running is None else running.streamingQuery()
+
+
+def _text_of(execution: Any) -> str:
+    """Spark's text of the plan; empty if the query did not come so far as to have one."""
+    try:
+        return str(execution.logicalPlan().toString())
+    except Exception:
+        return ""
+
+
+def _plans_in(execution: Any) -> list[AnyPlan]:
+    return plans_of(_text_of(execution))
 
 
 def _checkpoint(execution: Any) -> Path | None:

@@ -149,7 +149,7 @@ def status(query: "StreamingQuery") -> QueryStatus:
 
 
 def _account(run: str) -> _Account:
-    known = _ACCOUNTS.setdefault(run, _Account())
+    known = _ACCOUNTS[run] = _ACCOUNTS.pop(run, _Account())  # the last one asked for
     while len(_ACCOUNTS) > _MOST:
         _ACCOUNTS.pop(next(iter(_ACCOUNTS)))
     return known

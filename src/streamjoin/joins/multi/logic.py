@@ -136,7 +136,8 @@ class MultiJoinLogic:
         """What is to be told of the batch besides its counts."""
         limits = Details() if self._limits is None else self._limits.details()
         algorithm = "n-ary join" if self.state.nary else f"tree {self._states.tree}"
-        mine = Details(self.state.newest, ages=self._seen.ages, algorithm=algorithm)
+        newest = self.state.newest if self.join.streams[0].has_instants else None
+        mine = Details(newest, ages=self._seen.ages, algorithm=algorithm)
         return replace(mine + limits, driver=self._driver)
 
     @property

@@ -51,7 +51,7 @@ _ROWS = (
     _gauge(
         "join_info",
         "Always 1; its labels say what the join is.",
-        of.info, "kind", "algorithm", "driver",
+        of.info, "kind", "algorithm",
     ),
     _counter(
         "rows",
@@ -93,12 +93,12 @@ _WORK = (
     _gauge(
         "recall_low_ratio",
         "Lower bound of that share; with the upper one it is right in 95 of 100 cases.",
-        of.single(lambda seen: seen.recent.recall_interval[0]),
+        of.single(lambda seen: _bound(seen, 0)),
     ),
     _gauge(
         "recall_high_ratio",
         "Upper bound of that share.",
-        of.single(lambda seen: seen.recent.recall_interval[1]),
+        of.single(lambda seen: _bound(seen, 1)),
     ),
     _gauge(
         "probed_ratio",
@@ -113,7 +113,7 @@ _WORK = (
     ),
     _counter(
         "planned_comparisons",
-        "Comparisons that the budget of CPU had room for.",
+        "Comparisons that were chosen, where CPU is limited.",
         of.plain("total", "planned"),
     ),
     _counter(
@@ -235,6 +235,12 @@ _TABLE = (
     _gauge("waiting_rows", "Rows that wait in memory for the table.", of.of_table("waiting_rows")),
     _gauge("spilled_rows", "Rows that are put off now.", of.of_table("spilled_rows")),
 )
+
+
+def _bound(seen: JoinSeen, which: int) -> float | None:
+    """A bound of the recall; of many streams there is none."""
+    return seen.recent.recall_interval[which] if seen.recent.has_interval else None
+
 
 JOIN_FAMILIES: Final[tuple[Family[JoinSeen], ...]] = (
     *_ROWS, *_WORK, *_STATE, *_BASIC_WINDOWS, *_TABLE,

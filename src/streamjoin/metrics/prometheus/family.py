@@ -158,4 +158,4 @@ def info(seen: JoinSeen) -> Iterator[Sample]:
     """What the join is, in labels; without numbers of shards, which would change all the time."""
     last = seen.last
     algorithm = re.sub(r" \d+", "", last.algorithm)
-    yield "", {"kind": last.kind, "algorithm": algorithm, "driver": last.driver}, 1
+    yield "", {"kind": last.kind, "algorithm": algorithm}, 1
