@@ -169,9 +169,9 @@ function batchTime(state: State): ChartSpec {
 
 function behind(data: JoinData): ChartSpec | null {
   if (!data.values.has("behind")) return null;
-  const lines = [{ name: "behind", label: "behind", color: "--c2" }];
+  const lines = [{ name: "behind", label: "age", color: "--c2" }];
   const words = "How old the newest row was when its batch ended.";
-  return { id: "behind", title: "Behind", words, lines, format: format.duration, tick: format.shortDuration };
+  return { id: "behind", title: "Age of the newest row", words, lines, format: format.duration, tick: format.shortDuration };
 }
 
 function freshness(data: JoinData): ChartSpec | null {

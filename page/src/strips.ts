@@ -37,10 +37,15 @@ function rgb(hex: string): [number, number, number] {
 interface Cell {
   part: number;
   every: number;
+  /** Results for each comparison, or the share of the results where comparisons are not counted. */
   density: number;
 }
 
 function cellsOf(strip: Strip): Cell[] {
+  if (strip.compared.length === 0) {
+    const all = strip.found.reduce((sum, found) => sum + found, 0) || 1;
+    return strip.found.map((found) => ({ every: 1, part: 1, density: found / all }));
+  }
   return strip.compared.map((compared, n) => {
     const every = compared + (strip.skipped[n] ?? 0);
     return {
@@ -80,7 +85,7 @@ export class Strips {
   }
 
   update(data: JoinData): void {
-    const windows = Object.entries(data.latest.windows).filter(([, strip]) => strip.compared.length > 0);
+    const windows = Object.entries(data.latest.windows).filter(([, strip]) => strip.found.length > 0);
     this.section.hidden = windows.length === 0;
     if (windows.length === 0) return;
     const most = Math.max(...windows.flatMap(([, strip]) => cellsOf(strip).map((cell) => cell.density)));
@@ -126,14 +131,15 @@ export class Strips {
     if (words) words.textContent = sentence;
     const row = find(".strip");
     row?.setAttribute("aria-label", `${name}: ${sentence}`);
-    row?.replaceChildren(...cells.map((cell, n) => this.cell(cell, ages(n), most)));
+    row?.replaceChildren(...cells.map((cell, n) => this.cell(cell, strip.compared.length > 0, ages(n), most)));
     card.querySelectorAll(".oldest").forEach((end) => {
       end.textContent = `${duration(cells.length * strip.seconds)} old`;
     });
   }
 
-  private cell(cell: Cell, ages: string, most: number): HTMLElement {
-    const found = cell.density > 0 ? `1 result in ${count(1 / cell.density)} comparisons` : "no results";
+  private cell(cell: Cell, isCounted: boolean, ages: string, most: number): HTMLElement {
+    const some = isCounted ? `1 result in ${count(1 / cell.density)} comparisons` : `${percent(cell.density)} of the results`;
+    const found = cell.density > 0 ? some : "no results";
     const inner = make("span", { class: "cell-fill" });
     inner.style.height = `${100 * (cell.every > 0 ? cell.part : 0)}%`;
     inner.style.background = this.ramp.color(strength(cell.density, most));
@@ -190,7 +196,7 @@ export class Strips {
     return make(
       "p",
       { class: "strip-legend" },
-      make("span", {}, "few results a comparison "),
+      make("span", {}, "few results "),
       ramp,
       make("span", {}, " most"),
       make("span", { class: "not-probed" }, make("span", { class: "cell sample" }), " not probed"),

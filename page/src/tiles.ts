@@ -106,8 +106,10 @@ function recall(data: JoinData, state: State): Tile | null {
 function behind(data: JoinData): Tile | null {
   const value = data.last("behind");
   if (value === null) return null;
-  const beside = "age of the newest row at the end of its batch";
-  return { id: "behind", label: "Behind", value: format.duration(value), beside };
+  // generated or delayed rows are old from the start: what counts is how much older they become
+  const least = data.column("behind").reduce<number>((low, age) => Math.min(low, age ?? low), value);
+  const beside = `newest row is ${format.duration(value)} old`;
+  return { id: "behind", label: "Behind", value: format.duration(value - least), beside };
 }
 
 function batch(data: JoinData, state: State): Tile {

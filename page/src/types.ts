@@ -67,6 +67,7 @@ export interface Latest {
   allowances: Record<string, number>;
   windows: Record<string, Strip>;
   state_rows: number;
+  lagging: number;
   total: Totals;
 }
 

@@ -36,6 +36,9 @@ function limits(data: JoinData, state: State): Verdict | null {
   if (value("left_out:dropped") > 0) {
     return { mood: "short", text: `More comes in than the budget allows: ${count(value("left_out:dropped"))} rows a second are turned away.${found}` };
   }
+  if (data.latest.lagging > 0) {
+    return { mood: "short", text: `To receive rows alone takes more than the budget: batches take longer.${found}` };
+  }
   if (skipped > 0) {
     const part = percent(value("compared") / (value("compared") + skipped));
     const what = data.latest.kind === "plan" ? "tuples probe" : "comparisons are made";
@@ -46,6 +49,12 @@ function limits(data: JoinData, state: State): Verdict | null {
   }
   if (value("left_out:shed") > 0) {
     return { mood: "short", text: `More comes in than the CPU allows: ${count(value("left_out:shed"))} rows a second are put off.` };
+  }
+  if (value("spilled_rows") > 0) {
+    return { mood: "short", text: `${count(value("spilled_rows"))} rows that were put off wait for their answer.` };
+  }
+  if (recall !== null && recall < 1) {
+    return { mood: "short", text: `Rows that were left out before are missing in the windows.${found}` };
   }
   if (state.trigger !== null && usualBatch(data) > state.trigger) {
     return { mood: "short", text: `Batches take longer than the ${duration(state.trigger)} between them: it may fall behind.` };

@@ -146,8 +146,6 @@ def shorter(text: str) -> str:
         ('window = "10 seconds"', 'window = "2500 ms"'),
         ('lag = "4 seconds"', 'lag = "1 second"'),
         ('cycle = "1 minute"', 'cycle = "15 seconds"'),
-        ('cpu = "500 ms"', 'cpu = "250 ms"'),
-        ('trigger = "2 seconds"', 'trigger = "1 second"'),
         ("[spark]", '[metrics]\npath = "metrics"\n[spark]'),
     ):
         assert old in text

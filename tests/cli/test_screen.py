@@ -10,7 +10,7 @@ from streamjoin.budget import Budget
 from streamjoin.cli.display import Display
 from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.sparks import HEAT
-from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics
+from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics, TableMetrics
 from streamjoin.metrics.records import Decision
 from streamjoin.spark.progress import Progress
 
@@ -70,6 +70,23 @@ def test_numbers_and_how_they_went() -> None:
     assert by_name["recall"].endswith("50.0 % +- 1.0")
     assert "260 of 250 ms" in next(line for line in lines if line.startswith("CPU"))
     assert by_name["state"].endswith("2.16 MB")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (EXACT, "exact"),
+        (replace(EXACT, lagging=1), "lagging"),
+        (replace(EXACT, inputs=(InputMetrics("left", rows=9, dropped=1),)), "turning rows away"),
+        (replace(EXACT, inputs=(InputMetrics("left", rows=9, cut=1),)), "forgetting rows early"),
+        (replace(EXACT, table=TableMetrics(spilled_rows=5)), "putting rows off"),
+        (replace(EXACT, missed=3), "rows of its windows are missing"),
+    ],
+)
+def test_exact_is_said_of_nothing_else(metrics: JoinMetrics, said: str) -> None:
+    first = plain(drawn(80, 24, metrics)[0])
+    assert f"batch 0  {said}  " in first
+    assert ("exact" in first) == (metrics is EXACT)
 
 
 def test_what_is_probed_where() -> None:

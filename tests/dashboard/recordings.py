@@ -67,7 +67,9 @@ def exact(n_batches: int = 20, start: float = NOON) -> Iterator[Record]:
     """A join without a budget: nothing is left out and nothing estimated."""
 
     def metrics(batch: int, rng: np.random.Generator) -> JoinMetrics:
-        inputs = tuple(InputMetrics(name, rows=500, state_bytes=9000) for name in ("left", "right"))
+        names = "left", "right"
+        inputs = tuple(InputMetrics(name, rows=500, state_bytes=9000) for name in names)
+        found = tuple(70 * _bump(5.5, 1.6))
         return JoinMetrics(
             batch=batch,
             at=start + batch,
@@ -78,6 +80,7 @@ def exact(n_batches: int = 20, start: float = NOON) -> Iterator[Record]:
             state_rows=300,
             state_bytes=18_000,
             cpu_us=int(90_000 * rng.normal(1, 0.1)),
+            windows={name: BasicWindows(0.5, found=found) for name in names},
         )
 
     return story(Started("exact", "e", start), range(n_batches), metrics, ends=True)

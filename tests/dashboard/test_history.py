@@ -1,4 +1,5 @@
 import json
+from base64 import b64decode
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,9 +10,10 @@ import pytest
 from streamjoin.dashboard.documents import join_document, query_document
 from streamjoin.dashboard.history import MOST_ENTRIES, MOST_JOINS, STEPS, History, JoinHistory
 from streamjoin.dashboard.points import Point
+from streamjoin.dashboard.strips import grouped
 from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, Started
-from tests.dashboard.recordings import NOON, of_three_streams, overloaded, with_table
+from tests.dashboard.recordings import NOON, exact, of_three_streams, overloaded, with_table
 
 
 def history_of(*records: Record) -> History:
@@ -103,6 +105,15 @@ def test_a_restart_goes_on_with_the_charts_and_does_not_count_the_standstill() -
     assert history.status == "running"
 
 
+def test_a_pause_does_not_thin_out_the_rows_after_it() -> None:
+    batch = JoinMetrics(seconds=0.5, inputs=(InputMetrics("left", rows=30),))
+    batches = [BatchDone(replace(batch, at=at)) for at in (100.0, 102.0, 4000.0)]
+    history = history_of(Started("q", "1", 99.0, trigger=2.0), *batches)
+    points = list(history.joins["streamjoin"].points())
+    assert [point.span for point in points] == [2.0, 2.0, 2.5]
+    assert dict(points[-1].values())["in:left"] == 12
+
+
 def test_the_start_that_a_new_file_repeats_is_no_restart() -> None:
     start = Started("q", "run", 1.0)
     history = history_of(start, BatchDone(), start, BatchDone())
@@ -145,6 +156,40 @@ def test_values_that_cannot_be_do_not_stop_the_page(wrong: dict[str, Any]) -> No
     history = history_of(good, BatchDone(replace(JoinMetrics(at=2.0), **wrong)), good)
     text = json.dumps(query_document(history, Path("q")), allow_nan=False)
     assert "streamjoin" in text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        BasicWindows(1.0, (1.0,), (1.0, 2.0), (0.5,)),
+        BasicWindows(1.0, (1.0,), (), (0.5,)),
+        BasicWindows(1.0, ("a",), ("b",), (0.5,)),  # type: ignore[arg-type]
+        BasicWindows(1.0, found=(float("nan"),)),
+        BasicWindows(1.0, found=(-1.0,)),
+        BasicWindows(None, found=(1.0,)),  # type: ignore[arg-type]
+    ],
+)
+def test_a_strip_that_cannot_be_costs_only_itself(wrong: BasicWindows) -> None:
+    windows = {"left": wrong, "right": BasicWindows(1.0, found=(2.0, 1.0))}
+    history = history_of(BatchDone(JoinMetrics(at=1.0, pairs=3, windows=windows)))
+    (join,) = query_document(history, Path("q"))["joins"]
+    assert join["total"]["batches"] == 1
+    assert list(join["windows"]) == list(join["strips"]) == ["right"]
+
+
+def test_an_exact_join_has_strips_in_which_all_is_probed() -> None:
+    history = history_of(*exact(20))
+    document = join_document("exact", history.joins["streamjoin"])
+    assert document["total"]["batches"] == 20
+    assert document["windows"]["left"]["compared"] == ()
+    strip = b64decode(document["strips"]["left"][-1])
+    assert set(strip[:20]) == {100}
+    assert max(range(20), key=strip[20:].__getitem__) == 11
+
+
+def test_many_basic_windows_without_comparisons_are_put_together() -> None:
+    many = BasicWindows(0.5, found=(1.0,) * 100)
+    assert grouped(many) == BasicWindows(1.0, found=(2.0,) * 50)
 
 
 def test_a_start_without_a_time_is_passed_over() -> None:

@@ -4,12 +4,14 @@ import json
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from streamjoin.dashboard import start_dashboard
-from streamjoin.metrics.records import FILE, Ended, Record, RecordFile
+from streamjoin.metrics import InputMetrics, JoinMetrics, TableMetrics
+from streamjoin.metrics.records import FILE, BatchDone, Ended, Record, RecordFile, Started
 from tests.dashboard.conftest import NewPage
 from tests.dashboard.recordings import overloaded, write_a_day
 
@@ -45,6 +47,27 @@ def test_an_overload_and_its_end_are_seen_as_they_happen(tmp_path: Path, new_pag
         page.wait_for_selector(".title .badge:has-text('Finished')")
         assert page.locator("[data-tile=recall].alarm").count() == 0
         assert "Exact again" in page.inner_text(".log")
+        page.close()
+
+
+def test_what_is_missing_is_said_whatever_the_reason(tmp_path: Path, new_page: NewPage) -> None:
+    start = time.time() - 10
+    batch = JoinMetrics(pairs=9, inputs=(InputMetrics("left", rows=20),))
+    put_off = TableMetrics(spilled_rows=70)
+    stories = [
+        (batch, "Exact: every result is found."),
+        (replace(batch, missed=1.0), "missing in the windows. It finds about 90 %"),
+        (replace(batch, lagging=1), "To receive rows alone takes more than the budget"),
+        (replace(batch, kind="table", table=put_off), "70 rows that were put off wait"),
+        (batch, "Exact: every result is found."),
+    ]
+    file = RecordFile(tmp_path)
+    file.write(Started("q", "1", start))
+    with start_dashboard([tmp_path], port=0) as dashboard:
+        page = new_page(dashboard.url)
+        for second, (metrics, said) in enumerate(stories):
+            file.write(BatchDone(replace(metrics, at=start + 2 * second)))
+            page.wait_for_selector(f".verdict:has-text('{said}')", timeout=5000)
         page.close()
 
 

@@ -75,7 +75,10 @@ def test_shows_the_numbers_of_the_file(served: Dashboard, new_page: NewPage) -> 
     rate = float(tile(page, "in").split("\n")[1].removesuffix("/s").replace(",", ""))
     assert rate == pytest.approx(last.rows_in / (records[-1].at - records[-2].at), rel=1e-3)
     assert f"{100 * total.recall:.0f} % in all" in tile(page, "recall")
-    assert f"{last.behind:g} s" in tile(page, "behind")
+    ages = [one.metrics.behind for one in records if one.metrics.behind is not None]
+    behind = page.inner_text("[data-tile=behind] .value").replace("\xa0", " ")
+    assert float(behind.removesuffix(" s")) == pytest.approx(ages[-1] - min(ages), abs=0.006)
+    assert f"newest row is {last.behind:g} s old" in tile(page, "behind")
     assert "of 1 s between batches" in tile(page, "batch")
     assert "of 0.3" in tile(page, "cpu")
     assert f"{last.state_bytes / 1e6:.2f} MB" in tile(page, "memory")
@@ -102,12 +105,16 @@ def test_shows_what_applies_to_a_join(
     assert found >= shown
     assert not found & hidden
     strips = page.locator(".strip-card")
-    assert strips.count() == (2 if name == "calls_and_trades" else 0)
+    assert strips.count() == (2 if name in ("calls_and_trades", "exact") else 0)
     allowed = page.get_by_role("heading", name="What the budget allows")
     assert allowed.is_visible() == (name == "shop")
     if name == "calls_and_trades":
         assert strips.first.locator(".strip .cell").count() == 20
         assert re.search(r"most is found in rows [56]", strips.first.inner_text())
+    if name == "exact":
+        assert "100 % is probed; most is found in rows 5.5 s" in strips.first.inner_text()
+        title = strips.first.locator(".strip .cell").nth(11).get_attribute("title") or ""
+        assert re.search(r"100 % probed, \d+ % of the results", title)
 
 
 def test_charts_and_maps_have_something_drawn(served: Dashboard, new_page: NewPage) -> None:

@@ -27,9 +27,7 @@ def shortened(text: str) -> str:
         (r"seconds = 80\b", "seconds = 26"),
         (r'at = "30 seconds", lasting = "20 seconds"', 'at = "8 seconds", lasting = "8 seconds"'),
         (r'window = "10 seconds"', 'window = "6 seconds"'),
-        (r'cpu = "500 ms"', 'cpu = "120 ms"'),
-        (r'trigger = "2 seconds"', 'trigger = "1 second"'),
-        (r'backlog = "4 seconds"', 'backlog = "2 seconds"'),
+        (r'cpu = "250 ms"', 'cpu = "120 ms"'),
     ):
         text, found = re.subn(before, after, text)
         assert found

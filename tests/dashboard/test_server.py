@@ -12,7 +12,7 @@ import pytest
 
 from streamjoin.dashboard import Dashboard, handler, open_query, server, start_dashboard, store
 from streamjoin.errors import ConfigError
-from streamjoin.metrics.records import Started
+from streamjoin.metrics.records import Decision, Started
 from tests.dashboard.recordings import DRAWING, failed, overloaded, write
 
 HOSTILE = "<script>alert(1)</script>"
@@ -183,6 +183,32 @@ def test_a_query_that_appears_later_is_told(dashboard: Dashboard, tmp_path: Path
     write(tmp_path / "two", failed())
     names = {query["name"]: query for query in json.loads(listener.until("queries")["data"])}
     assert names["fragile"]["status"] == "failed"
+
+
+def test_what_cannot_be_read_does_not_end_the_news(
+    dashboard: Dashboard,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*_: object) -> None:
+        msg = "nobody foresaw this"
+        raise ValueError(msg)
+
+    name, mark = first_id(dashboard), get(dashboard, "/queries")["mark"]
+    get(dashboard, f"/query?query={name}")
+    with monkeypatch.context() as patch:
+        patch.setattr(open_query.OpenQuery, "look", broken)
+        patch.setattr(store, "find_queries", broken)
+        until = time.monotonic() + 10
+        while caplog.text.count("could not be read") < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+    assert caplog.text.count("nobody foresaw this") >= 2
+    listener = Listener(dashboard, name, mark)
+    write(tmp_path / "two", failed())
+    assert "fragile" in listener.until("queries")["data"]
+    write(tmp_path / "one", [Decision(1.0, "streamjoin", 1, "after all")])
+    assert "after all" in listener.until("entry")["data"]
 
 
 def test_a_file_that_is_removed_leaves_the_list_and_harms_nothing(

@@ -13,8 +13,9 @@ from rich.text import Text
 
 from streamjoin.cli.left_out import recall
 from streamjoin.cli.sparks import ASCII, BLOCKS, productivity, sparkline, strip
-from streamjoin.cli.units import clock, size
+from streamjoin.cli.units import clock
 from streamjoin.metrics import BasicWindows, JoinMetrics
+from streamjoin.metrics.words import size
 
 if TYPE_CHECKING:
     from streamjoin.metrics.records import Decision
@@ -178,4 +179,10 @@ def _mode(metrics: JoinMetrics) -> tuple[str, str]:
     if metrics.selective or (metrics.kind == "plan" and metrics.skipped):
         every, made = metrics.compared + metrics.skipped, max(metrics.compared, 1)
         return f"selective: load {every / made:.1f}x the budget", "bold yellow"
+    if metrics.left_out.get("cut"):
+        return "forgetting rows early", "bold yellow"
+    if metrics.table is not None and metrics.table.spilled_rows:
+        return "putting rows off", "bold yellow"
+    if metrics.missed > 0:
+        return "rows of its windows are missing", "bold yellow"
     return "exact", "bold green"

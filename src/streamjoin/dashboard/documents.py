@@ -104,6 +104,7 @@ def _latest(join: JoinHistory) -> dict[str, Any]:
         "allowances": {name: short(rate) for name, rate in latest.allowances.items()},
         "windows": {name: in_full(one) for name, one in latest.windows.items()},
         "state_rows": int(latest.state_rows),
+        "lagging": int(latest.lagging),
         "total": {
             "batches": int(total.count("batches")),
             "rows_in": int(total.sum("rows")),

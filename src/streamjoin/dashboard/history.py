@@ -2,11 +2,12 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Final, Literal
 
 from streamjoin.dashboard.points import Point
+from streamjoin.dashboard.strips import sound
 from streamjoin.metrics import JoinMetrics
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, Started
 
@@ -51,7 +52,8 @@ class JoinHistory:
         self._steps: tuple[deque[Point], ...] = tuple(deque() for _ in STEPS)
 
     def add(self, metrics: JoinMetrics, span: float) -> None:
-        """Add a batch that stands for so many seconds."""
+        """Add a batch that stands for so many seconds; strips that cannot be are left out."""
+        metrics = replace(metrics, windows=sound(metrics.windows))
         point = Point.of(metrics, span)
         newest = self.newest
         if newest is not None:
@@ -162,4 +164,7 @@ class History:
         least = max(metrics.seconds, 0.001)
         if join.newest is None or metrics.name in self._fresh:
             return max(least, trigger or 0.0)
-        return max(least, metrics.at + metrics.seconds - join.newest.at)
+        since = metrics.at + metrics.seconds - join.newest.at
+        if trigger:  # after a longer pause its rows came within the last trigger, or meanwhile
+            since = min(since, trigger + metrics.seconds)
+        return max(least, since)

@@ -1,8 +1,9 @@
 """All queries that are found, and what is known of those that somebody looks at."""
 
+import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ from streamjoin.dashboard.documents import list_document, query_document
 from streamjoin.dashboard.feed import Feed
 from streamjoin.dashboard.finding import Summary, changed, find_queries, query_id, summarise
 from streamjoin.dashboard.open_query import OpenQuery
+
+logger = logging.getLogger(__name__)
 
 LOOK: Final = 0.5
 SEARCH: Final = 3.0
@@ -40,7 +43,7 @@ class Store:
 
     def start(self) -> None:
         """Search once, then go on in the background."""
-        self._search()
+        self._try(self._search)
         self._thread.start()
 
     def close(self) -> None:
@@ -104,12 +107,19 @@ class Store:
             with self._lock:
                 queries = list(self._open.values())
             for query in queries:
-                query.look()
+                self._try(query.look)
             began = time.monotonic()
             if began >= next_search:
-                self._search()
+                self._try(self._search)
                 took = time.monotonic() - began
                 next_search = began + max(SEARCH, 20 * took)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        """One file that nobody foresaw must not end what all pages live on."""
+        try:
+            work()
+        except Exception:
+            logger.exception("a query could not be read; the others go on")
 
     def _search(self) -> None:
         found = {query_id(folder): folder for folder in find_queries(self.folders)}

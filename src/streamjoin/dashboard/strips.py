@@ -1,6 +1,7 @@
 """A strip in two bytes a basic window: heat maps over a day must stay small."""
 
 from base64 import b64encode
+from collections.abc import Mapping
 from math import isfinite, log2
 from typing import Any, Final
 
@@ -14,16 +15,27 @@ OCTAVES: Final = 32
 STEPS: Final = 8
 
 
-def check(windows: BasicWindows) -> None:
-    """Raise ValueError or TypeError for a strip that cannot be, as a damaged file may have it."""
-    lists = (windows.compared, windows.skipped, windows.found)
+def sound(windows: Mapping[str, BasicWindows]) -> dict[str, BasicWindows]:
+    """Without the strips that cannot be, as a damaged file may have them.
+
+    Examples
+    --------
+    >>> found_only = BasicWindows(1.0, found=(3.0, 1.0))
+    >>> list(sound({"left": found_only, "right": BasicWindows(1.0, (1.0,), (), (2.0,))}))
+    ['left']
+    """
+    return {name: one for name, one in windows.items() if _can_be(one)}
+
+
+def _can_be(windows: BasicWindows) -> bool:
     every = [*windows.compared, *windows.skipped, *windows.found, *windows.priority]
-    if len({len(values) for values in lists}) != 1 or not isfinite(sum(every) + windows.seconds):
-        msg = "a strip has lists of different lengths, or values that are not numbers"
-        raise ValueError(msg)
-    if min(every, default=0) < 0:
-        msg = "a strip has negative values"
-        raise ValueError(msg)
+    try:
+        is_finite, least = isfinite(sum(every) + windows.seconds), min(every, default=0)
+    except (TypeError, OverflowError):
+        return False
+    lengths = len(windows.compared), len(windows.skipped)
+    n = len(windows.found)
+    return is_finite and least >= 0 and lengths in ((0, 0), (n, n))
 
 
 def packed(windows: BasicWindows) -> bytes:
@@ -31,13 +43,20 @@ def packed(windows: BasicWindows) -> bytes:
 
     A productivity (pairs for each comparison) is a byte on a scale of logarithms, exact to 5 %: 0
     is none, 255 one pair for each comparison. 255 as a part says that there was nothing to probe.
+    Where comparisons are not counted, all is probed, and productivity is the share of the pairs.
 
     Examples
     --------
     >>> list(packed(BasicWindows(1.0, (80.0, 20.0, 0.0), (0.0, 60.0, 0.0), (40.0, 4.0, 0.0))))
     [100, 25, 255, 248, 221, 0]
+    >>> list(packed(BasicWindows(1.0, found=(6.0, 2.0, 0.0))))
+    [100, 100, 100, 253, 240, 0]
     """
     cells = grouped(windows)
+    if not cells.compared:
+        all_found = sum(cells.found) or 1.0
+        shares = bytes(_productivity(found / all_found) for found in cells.found)
+        return bytes([100]) * len(cells.found) + shares
     parts = bytes(
         round(100 * part) if every else NOTHING_TO_PROBE
         for part, every in zip(cells.fractions, _every(cells), strict=True)
@@ -69,7 +88,7 @@ def grouped(windows: BasicWindows, most: int = MOST_CELLS) -> BasicWindows:
     >>> grouped(BasicWindows(1.0, (1.0, 2.0, 4.0), (0.0, 1.0, 1.0), (1.0, 0.0, 2.0)), most=2)
     BasicWindows(seconds=2.0, compared=(3.0, 4.0), skipped=(1.0, 1.0), found=(1.0, 2.0), ...)
     """
-    width = -(-len(windows.compared) // most)
+    width = -(-len(windows.found) // most)
     if width <= 1:
         return windows
     return BasicWindows(
