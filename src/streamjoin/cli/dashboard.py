@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rich.console import Console
+import typer
 
 from streamjoin.dashboard import start_dashboard
 from streamjoin.dashboard.addresses import is_loopback
@@ -18,12 +18,11 @@ def dashboard_command(folders: Sequence[Path], host: str, port: int | None) -> N
         if not folder.is_dir():
             msg = f"FOLDER: got {folder}; allowed: a folder that exists"
             raise ConfigError(msg)
-    console = Console(highlight=False)
     with start_dashboard(folders, host, port) as dashboard:
         with suppress(KeyboardInterrupt):
-            _announce(console, dashboard.url, host)
+            typer.echo(_announced(dashboard.url, host))  # at once: Ctrl-C may come at any time
             wait_for_interrupt()
-        console.print("Ended.")
+        typer.echo("Ended.")
 
 
 def wait_for_interrupt() -> None:
@@ -31,12 +30,11 @@ def wait_for_interrupt() -> None:
     threading.Event().wait()
 
 
-def _announce(console: Console, url: str, host: str) -> None:
-    console.print(f"Live page: {url}", soft_wrap=True)
+def _announced(url: str, host: str) -> str:
+    lines = [f"Live page: {url}"]
     if not is_loopback(host):
-        warning = (
+        lines.append(
             f"It listens on {host}: whoever reaches this machine can read the page, without a"
             " password. It shows names, folders, plans and numbers of queries, not their rows."
         )
-        console.print(warning, style="yellow", soft_wrap=True)
-    console.print("Ctrl-C ends it.")
+    return "\n".join([*lines, "Ctrl-C ends it."])
