@@ -48,7 +48,7 @@ class Stream:
     @property
     def has_instants(self) -> bool:
         """Whether its times are instants; without a zone they cannot be compared with a clock."""
-        return self.schema.types[self.time].tz is not None
+        return getattr(self.schema.types[self.time], "tz", None) is not None
 
     @cached_property
     def stored(self) -> pa.Schema:

@@ -193,8 +193,8 @@ def recall_interval(
     ((0.0, 1.0), (1.0, 1.0))
     """
     total = found + missed
-    if missed > 0 and variance <= 0:
-        variance = missed  # of one batch the estimate may be off that far: it is a difference
+    if missed > 0 and variance < 0:
+        variance = missed  # of one batch it is a difference of two estimates, which may go down
     if total <= 0 and skipped:
         return 0.0, 1.0  # nothing was seen of what was left out
     if total <= 0 or variance <= 0:
