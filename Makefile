@@ -4,7 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install run test fuzz check bench reproduce format lint typecheck imports docs page clean java
+.PHONY: help install run test fuzz check bench reproduce format lint typecheck imports docs page clean java jars kafka chaos soak audit
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -21,6 +21,12 @@ $(STAMP): pyproject.toml $(wildcard requirements.lock)
 java:
 	@.ci/need_java
 
+jars: java install ## Kafka's connector and a broker, for the tests that need them; needs mvn
+	@$(BIN)/python scripts/jars.py
+
+kafka: jars ## the Kafka example: a broker, two topics in, one out, every message counted
+	@$(BIN)/python -m examples.kafka_count
+
 run: java install ## calls and trades with a burst: about a minute and a half
 	@$(BIN)/streamjoin run examples/burst.toml
 
@@ -30,8 +36,25 @@ test: java install ## the whole test suite
 	@$(BIN)/python -m pytest -m "not alone" -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m pytest -m alone tests
 
-fuzz: java install ## the tests with random examples, new ones in each run
+SECONDS_EACH ?= 30
+fuzz: java install ## random examples, then guided by coverage; new ones in each run
 	@STREAMJOIN_FUZZ=1 $(BIN)/python -m pytest -m "not alone and not spark" -n 2 tests
+	@$(BIN)/python -m tests.fuzz --if-installed --seconds $(SECONDS_EACH)
+
+N ?= 100
+SEED ?= 7
+chaos: java install ## kill what can be killed N=100 times, and compare results; rewrites docs/chaos.md
+	@$(BIN)/python -m tests.chaos --kills $(N) --seed $(SEED) --report docs/chaos.md
+
+MINUTES ?= 30
+soak: java install ## joins for MINUTES=30, and whether anything grows; rewrites docs/soak.md
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --report docs/soak.md
+
+# In an environment of its own: what audits is not among what is audited.
+audit: install ## known vulnerabilities of the locked versions; needs a network
+	@$(BIN)/python -m venv output/audit
+	@output/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@output/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements.lock
 
 check: lint typecheck imports docs ## style, types, layers, documents; edits nothing
 

@@ -32,6 +32,7 @@ settings.load_profile("fuzz" if os.environ.get("STREAMJOIN_FUZZ") else "same")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
+    from streamjoin.spark.kafka import connector_jars
     from streamjoin.spark.session import start_session
 
     # Not pytest's own folder: RocksDB and socket paths want short names.
@@ -41,6 +42,7 @@ def spark() -> Iterator["SparkSession"]:
         master="local[2,2]",
         conf={
             "spark.driver.memory": "2g",
+            "spark.driver.extraClassPath": ":".join(map(str, connector_jars())),
             "spark.sql.shuffle.partitions": "2",
             "spark.local.dir": work,
             "spark.sql.warehouse.dir": f"{work}/warehouse",

@@ -30,6 +30,7 @@ const INPUTS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
 const CAUSES: Record<string, string> = {
   late: "late rows",
   null: "rows without a key or a time",
+  ahead: "rows ahead of the clock",
   dropped: "rows turned away",
   cut: "rows forgotten early",
   stale: "results too old",

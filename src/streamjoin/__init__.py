@@ -2,7 +2,7 @@
 
 >>> import streamjoin as sj
 >>> sj.__version__
-'0.1.0'
+'0.2.0'
 
 Reading order: `joins.arguments` (what a user may say), `joins.logic` (what happens to a batch),
 `core` (how), `spark.frames` (where), `oracle` (what is right).
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
     from streamjoin._explain import explain
     from streamjoin.spark.frames import join
     from streamjoin.spark.multi_frames import multi_join
+    from streamjoin.spark.pair_id import with_pair_id
     from streamjoin.spark.recording import record
     from streamjoin.spark.rescale import rescale
+    from streamjoin.spark.sinks.postgres import postgres_sink
     from streamjoin.spark.sql import sql
     from streamjoin.spark.status import status
     from streamjoin.spark.table_frames import table_join
     from streamjoin.tables.parquet import parquet_table
     from streamjoin.tables.sql import sql_table
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Budget",
     "ConfigError",
@@ -52,6 +54,7 @@ __all__ = [
     "multi_join",
     "oracle",
     "parquet_table",
+    "postgres_sink",
     "record",
     "rescale",
     "rows",
@@ -59,6 +62,7 @@ __all__ = [
     "sql_table",
     "status",
     "table_join",
+    "with_pair_id",
 ]
 
 _MODULES = ("local", "oracle")
@@ -67,11 +71,13 @@ _SPARK = {
     "explain": "streamjoin._explain",
     "join": "streamjoin.spark.frames",
     "multi_join": "streamjoin.spark.multi_frames",
+    "postgres_sink": "streamjoin.spark.sinks.postgres",
     "record": "streamjoin.spark.recording",
     "rescale": "streamjoin.spark.rescale",
     "sql": "streamjoin.spark.sql",
     "status": "streamjoin.spark.status",
     "table_join": "streamjoin.spark.table_frames",
+    "with_pair_id": "streamjoin.spark.pair_id",
 }
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")
 

@@ -14,7 +14,7 @@ _UNITS: Final = {
     "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
-_SIZE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
+_SIZE: Final = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([a-z]+)\s*")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Budget:
             msg = f"budget: got cpu={self.cpu!r} and rate={self.rate!r}; allowed: one of them"
             raise ConfigError(msg)
         _check_cpu(self.cpu)
-        if self.rate is not None and not (_is_number(self.rate) and 0 < self.rate < float("inf")):
+        if self.rate is not None and not (_is_number(self.rate) and 0 < self.rate < 1e300):
             msg = f"budget: got rate={self.rate!r}; allowed: a positive number of tuples per second"
             raise ConfigError(msg)
         if self.memory is not None and not isinstance(self.memory, Rows):
@@ -134,7 +134,7 @@ def _check_cpu(cpu: object) -> None:
     if not isinstance(cpu, Real):
         if parse_duration(cpu, "budget") > 0:  # type: ignore[arg-type]
             return
-    elif not isinstance(cpu, bool) and 0 < float(cpu) <= 1:
+    elif not isinstance(cpu, bool) and 0 < cpu <= 1:  # type: ignore[operator]
         return
     msg = (
         f"budget: got cpu={cpu!r}; allowed: a share of the cores above 0 and up to 1, or CPU time "

@@ -18,7 +18,7 @@ _UNITS: Final = {
     "day": 86_400_000_000, "d": 86_400_000_000,
     "week": 604_800_000_000,
 }  # fmt: skip
-_PART: Final = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-z]+)\s*,?")
+_PART: Final = re.compile(r"\s*(-?\d{1,30}(?:\.\d{1,30})?)\s*([a-z]+)\s*,?")
 _LONGEST_US: Final = 2**61  # 73,000 years: sums of a time and two windows stay inside 64 bits
 _HINT: Final = 'a duration such as "30 seconds", "10 minutes" or "1 hour 30 minutes"'
 

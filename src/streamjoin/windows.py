@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Final
 
 from streamjoin.errors import ConfigError
+
+_MOST: Final = 2**62  # ranks of rows are 64-bit numbers
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,9 @@ class Rows:
         whole = isinstance(self.n, Integral) and not isinstance(self.n, bool)
         if not whole or self.n < 1:
             msg = f"window: got rows({self.n!r}); allowed: rows(n), n a whole number from 1 on"
+            raise ConfigError(msg)
+        if self.n > _MOST:
+            msg = f"window: got rows({self.n}); allowed: rows(n), n at most {_MOST}"
             raise ConfigError(msg)
         object.__setattr__(self, "n", int(self.n))  # a NumPy integer becomes a plain one
 

@@ -126,7 +126,7 @@ def test_explain_says_what_is_wrong(
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["--version"]) == 0
-    assert capsys.readouterr().out == "streamjoin 0.1.0\n"
+    assert capsys.readouterr().out == "streamjoin 0.2.0\n"
 
 
 @pytest.mark.parametrize("arguments", [["frob"], ["run"], ["run", "a.toml", "--frob"]])

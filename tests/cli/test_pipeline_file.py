@@ -228,7 +228,9 @@ MISTAKES = [
     ("[run]", "[run]\ncompare = 1", "key `run.compare`: got 1; allowed: true or false: whether"),
     ("[run]", "[run]\ncompare = true", "key `run.compare`: got true; allowed with: two generated"),
     ('"noop"', '"parquet"', "key `sink.path`: missing; allowed: a folder for the parquet files"),
-    ('"noop"', '"kafka"', "key `run.checkpoint`: missing; allowed: a folder (a kafka sink has"),
+    ('"noop"', '"delta"', "key `run.checkpoint`: missing; allowed: a folder (a delta sink has"),
+    ('"noop"', '"noop"\npair_id = ""', "key `sink.pair_id`: got ''; allowed: the name of a column"),
+    ('"noop"', '"noop"\noptions = 3', "key `sink.options`: got 3; allowed: a table of the Spark"),
     ("[join]", '[join]\nleft = "x"', "key `join.left`: got 'x'; allowed: calls, trades"),
     ("[join]", '[join]\nright = "calls"', "key `join.right`: got 'calls' for both sides; allowed"),
     ("[join]", '[sources.c]\ntype = "rate"\n[join]', "key `sources`: got 3 (calls, trades, c); "),
@@ -254,7 +256,7 @@ def test_mistakes_name_the_key_and_what_is_allowed(
 def test_a_table_that_is_a_value_is_refused(tmp_path: Path, name: str) -> None:
     kept = [part for part in GOOD.split("\n[") if not part.startswith(name)]
     text = f"{name} = 3\n" + "\n[".join(kept)
-    with pytest.raises(ConfigError, match=rf"key `{name}`: got 3; allowed: "):
+    with pytest.raises(ConfigError, match=rf"key `{name}`: got a value of type int; allowed: "):
         load(write(tmp_path, text))
 
 

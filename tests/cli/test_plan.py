@@ -18,7 +18,7 @@ from tests.cli.test_pipeline_file import GOOD, write
 
 SCRATCH = Path("/scratch")
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ONLY_ON_SPARK = ("late_rows", "hot_keys", "rates", "shards")
+ONLY_ON_SPARK = ("ahead", "late_rows", "hot_keys", "rates", "shards")
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     folder.mkdir()
     made = plan(load(write(folder, text)), 0.0, SCRATCH)
     assert made.right.path == str(folder / "trades")
-    assert made.sink.path == str(tmp_path / "out")
+    assert made.sink.place == str(tmp_path / "out")
     assert made.checkpoint == str(tmp_path / "out_checkpoint")
 
 
@@ -85,6 +85,7 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
         "window": "10 seconds",
         "lateness": "0 seconds",
         "idle_timeout": None,
+        "ahead": "1 day",
         "late_rows": None,
         "rates": None,
         "freshness": None,
@@ -145,3 +146,9 @@ def test_the_examples_on_a_budget_find_something(name: str) -> None:
     )
     assert total.pairs > 0
     assert total.compared_left > 0
+
+
+def test_times_may_be_ahead_without_a_bound(tmp_path: Path) -> None:
+    text = GOOD.replace("[join]", '[join]\nahead = "unlimited"')
+    made = plan(load(write(tmp_path, text)), 0.0, SCRATCH)
+    assert made.join["ahead"] is None

@@ -3,6 +3,7 @@
 import io
 import socket
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -10,10 +11,11 @@ from rich.console import Console
 
 from streamjoin.cli.job import Job
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.recording import recorder
+from streamjoin.cli.recording import _explained, recorder
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import read_records
+from streamjoin.spark.secrets import keep
 from tests.cli.test_pipeline_file import GOOD, write
 
 KEPT = GOOD.replace('"noop"', '"parquet"\npath = "out"')
@@ -56,3 +58,15 @@ def test_batches_go_to_the_file_and_to_prometheus(tmp_path: Path) -> None:
         lines = urlopen(url).read().decode().splitlines()
     assert 'streamjoin_rows_total{input="left",join="streamjoin",query="p"} 5.0' in lines
     assert len(list(read_records(tmp_path / "m"))) == 1
+
+
+def test_what_cannot_be_explained_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        msg = f"no login with {keep('t0p-s3cret')}"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr("streamjoin.spark.explain_files.explain_pipeline", refuse)
+    spark: Any = None
+    assert _explained(spark, job(tmp_path, GOOD)) == ("not explained: no login with ***", "")

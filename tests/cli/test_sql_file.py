@@ -52,7 +52,7 @@ def test_a_file_becomes_a_pipeline(tmp_path: Path) -> None:
     made = settings.plan(7.0, tmp_path)
     assert settings.spark == {"master": "local[2]"}
     assert settings.headline() == "Inner join of calls, trades by SQL within 2 seconds / 1 second"
-    assert made.sink.path == str(tmp_path / "out")
+    assert made.sink.place == str(tmp_path / "out")
     assert made.checkpoint == str(tmp_path / "out_checkpoint")
     assert made.trigger is None
     assert made.streams["calls"].options["start"] == made.streams["trades"].options["start"]
@@ -74,7 +74,7 @@ def test_a_file_becomes_a_pipeline(tmp_path: Path) -> None:
         ("rate 40", "speed 4", "line 3, column 1: key `calls.speed`: unknown"),
         ("seconds 5)", "seed 5)", "line 3, column 1: calls has no end; allowed: an option seconds"),
         ("parquet 'out'", "parquet", "line 9, column 1: key `INSERT INTO.path`: missing"),
-        ("parquet 'out'", "kafka", "line 9, column 1: no CHECKPOINT; allowed: CHECKPOINT 'folder'"),
+        ("parquet 'out'", "delta", "line 9, column 1: no CHECKPOINT; allowed: CHECKPOINT 'folder'"),
         ("SET master", "SET mastr", "key `spark.mastr`: unknown"),
         ("FROM calls", "FROM cals", "line 10, column 45: unknown stream 'cals'; allowed: calls,"),
         ("json OPTIONS (path 'data',", "json OPTIONS (", "line 8, column 1: key `files.path`"),

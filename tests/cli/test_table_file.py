@@ -133,11 +133,21 @@ def test_a_table_in_a_database(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 SECRET = 'uri = "postgresql://me:secret@localhost:1/shop"'
 MISTAKES = [
-    (GOOD, '"parquet"', '"csv"', "key `table.type`: got 'csv'; allowed: parquet, sql, generator"),
+    (
+        GOOD,
+        '"parquet"',
+        '"csv"',
+        "key `table.type`: got 'csv'; allowed: parquet, sql, postgres, generator",
+    ),
     (GOOD, "unique", "uniqe", "key `table.uniqe`: unknown; did you mean `unique`? allowed: type, "),
     (GOOD, 'key = "id"', "", "key `table.key`: missing; allowed: a column such as"),
     (GOOD, 'path = "people"', "", "key `table.path`: missing; allowed: a folder of Parquet"),
-    (GOOD, "[table]", "[table.x]", "key `table.type`: got None; allowed: parquet, sql, generator"),
+    (
+        GOOD,
+        "[table]",
+        "[table.x]",
+        "key `table.type`: got None; allowed: parquet, sql, postgres, generator",
+    ),
     (GOOD, 'on = "person"', "", "key `join.on`: missing; allowed: a column of the stream, a list"),
     (GOOD, "[join]", '[join]\nwindow = "1 s"', "key `join.window`: unknown; allowed: on, how, col"),
     (GOOD, "[join]", '[join]\nhow = "full"', "key `join.how`: got 'full'; allowed: inner, left"),

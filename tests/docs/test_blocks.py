@@ -44,6 +44,7 @@ def page(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setenv("SHOP", "postgresql://reader@nowhere/shop")
+    monkeypatch.setenv("KAFKA_LOGIN", 'PlainLoginModule required username="reader" password="...";')
     monkeypatch.setattr(StreamingQuery, "awaitTermination", _come_to_an_end)
     _give_names_to_batch_joins(monkeypatch)
     before = _move_spark(spark, str(tmp_path))

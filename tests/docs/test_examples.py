@@ -18,10 +18,11 @@ SAID = {
     r"batch 3: 30 results, 21 of them withheld",
     "under_overload.py": r"selective: 7\d% of the (.*\n)*drop: 3\d% of the",
 }
+ELSEWHERE = {"kafka_count.py"}  # needs a broker: tests/kafka
 
 
 def test_every_script_is_run() -> None:
-    assert {file.name for file in EXAMPLES.glob("*.py")} == set(SAID)
+    assert {file.name for file in EXAMPLES.glob("*.py")} == set(SAID) | ELSEWHERE
 
 
 @pytest.mark.slow

@@ -14,15 +14,20 @@ import streamjoin as sj
 from streamjoin.cli.app import run_app
 from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.plan import plan
+from streamjoin.errors import EngineError
 from streamjoin.local import run
 from streamjoin.spark.explain import Explanation
 from streamjoin.spark.generator import register_generator, stream_of
+from streamjoin.spark.kafka import require_connector
 from tests.drawing.test_drawing import check_places
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(p for p in EXAMPLES.iterdir() if p.suffix in (".toml", ".sql"))
+TOPICS = EXAMPLES / "kafka.toml"
+FILES = sorted(p for p in EXAMPLES.iterdir() if p.suffix in (".toml", ".sql") and p != TOPICS)
 TABLES = [p for p in FILES if p.suffix == ".toml" and "\n[table]" in p.read_text(encoding="utf-8")]
-NOT_LOCAL = ("late_rows", "hot_keys", "rates", "shards", "budget", "shed", "split", "utility")
+NOT_LOCAL = (
+    "late_rows", "hot_keys", "rates", "shards", "budget", "shed", "split", "utility", "ahead",
+)  # fmt: skip
 
 SKEWED = """
 [sources.<b>calls]
@@ -60,6 +65,16 @@ def written(folder: Path, how: str = "inner", more: str = "") -> Path:
     text = SKEWED.replace("HOW", how).replace("[sink]", f"{more}\n[sink]")
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def test_of_topics_it_is_not_known_what_comes(spark: SparkSession) -> None:
+    try:
+        require_connector(spark)
+    except EngineError as missing:
+        pytest.skip(str(missing))
+    answer = " ".join(str(sj.explain(TOPICS)).partition("  how it runs")[0].split())
+    assert "Pairs each row of calls with the rows of trades of the same person" in answer
+    assert "to see what comes out, the CPU that takes and what a budget would mean" in answer
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda p: p.stem)

@@ -48,6 +48,22 @@ def test_root_cause(message: str, sentence: str | None) -> None:
     assert found == (sentence or "[PATH_NOT_FOUND] Path does not exist: file:/x.")
 
 
+@pytest.mark.parametrize(
+    ("cause", "sentence"),
+    [
+        ("/ck/state (Read-only file system)", "/ck/state (Read-only file system)"),
+        ("No space left on device", "a disk is full (No space left on device); make room where"),
+    ],
+)
+def test_a_vague_failure_is_told_by_its_cause(cause: str, sentence: str) -> None:
+    vague = "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
+    error = RuntimeError(f"[STREAM_FAILED] Query [id = 1] terminated with exception: {vague}")
+    assert root_cause(error) == vague
+    stack = f"org.x.Foo: {vague}\n\tat y\nCaused by: java.io.FileNotFoundException: {cause}\n\tat z"
+    error._stackTrace = stack  # type: ignore[attr-defined]
+    assert root_cause(error).startswith(sentence)
+
+
 def test_a_foreign_python_error_keeps_its_class() -> None:
     text = "Traceback (most recent call last):\n  File x\nKeyError: 'a'\n\n\tat org.apache.spark.X"
     assert root_cause(RuntimeError(text)) == "KeyError: 'a'"

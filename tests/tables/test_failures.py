@@ -121,15 +121,13 @@ def test_a_disk_that_is_full_while_rows_are_copied(
 def test_a_disk_that_is_full_while_keys_are_sorted(
     tmp_path: Path, table: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_bytes = Path.write_bytes
-
-    def full(path: Path, data: memoryview) -> int:
-        write_bytes(path, bytes(data)[:100])
+    def full(path: Path, mode: str) -> None:
+        path.write_bytes(b"half of it")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(key_sort, "_LEAST", 1000)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(key_sort, "open_private", full)
         with pytest.raises(TableError, match=r"cannot be written to .*index.* \(No space left"):
             table.open(tmp_path / "index", 0)
     assert {path.name for path in tmp_path.glob("index/*/*")} == {"lock", "copies"}

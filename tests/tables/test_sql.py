@@ -22,7 +22,7 @@ from streamjoin.bench.table_server import Server, missing
 from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableError
 from streamjoin.tables import tries
 from streamjoin.tables.base import Changes
-from streamjoin.tables.database import Address
+from streamjoin.tables.database import Address, Database
 from streamjoin.tables.sql import sql_table
 from tests.tables.folders import Row, check
 
@@ -156,6 +156,12 @@ def test_refusals_of_sqlite(shop: Path) -> None:
         ("postgresql://me:pa%3As@db:1/x?password=abc", "postgresql://me@db:1/x"),
         ("postgresql:///x?user=me&password=abc", "postgresql:///x"),
         ("postgresql://me:p@ss/w@db/x", "postgresql://me@db/x"),
+        ("postgresql://me:p@ss?w@db/x", "postgresql://me@***"),
+        ("postgresql://me:abc?w@db/x", "postgresql://me@***"),
+        ("postgresql://db?user=me&password=p@ss", "postgresql://db@***"),
+        ("postgresql://me@db/x?password=p@ss/w", "postgresql://me@***"),
+        ("postgresql:///x?sslpassword=abc", "postgresql:///x"),
+        ("sqlite:///a@b/x.db?mode=ro", "sqlite:///a@b/x.db"),
     ],
 )
 def test_passwords_are_not_shown(uri: str, safe: str) -> None:
@@ -165,7 +171,13 @@ def test_passwords_are_not_shown(uri: str, safe: str) -> None:
 
 
 def test_addresses_that_are_none() -> None:
-    for uri in ("mysql://me:secret@db/x", "sqlite://", "sqlite://relative.db", "shop.db"):
+    for uri in (
+        "mysql://me:secret@db/x",
+        "sqlite://",
+        "sqlite://relative.db",
+        "secret",
+        "db=secret",
+    ):
         with pytest.raises(ConfigError, match="allowed: 'sqlite:///path/of/the/file'") as raised:
             sql_table(uri, "t", "k")
         assert "secret" not in str(raised.value)
@@ -185,6 +197,19 @@ def server() -> Iterator[Server]:
     running = Server("reader:s3cret")
     yield running
     running.remove()
+
+
+@pytest.mark.parametrize(
+    ("login", "options"),
+    [("reader:s3?cret@", ""), ("reader@", "?application_name=a@b"), ("", "?user=reader")],
+)
+def test_addresses_with_and_without_options(server: Server, login: str, options: str) -> None:
+    uri = f"postgresql://{login}{server.uri.rpartition('@')[2]}{options}"
+    database = Database(Address(uri), "t", 0.0)
+    try:
+        assert database.query("SELECT current_user::text AS u").to_pylist() == [{"u": "reader"}]
+    finally:
+        database.close()
 
 
 TYPES: dict[str, tuple[str, Any, Any]] = {

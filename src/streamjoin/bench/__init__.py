@@ -18,6 +18,7 @@ BENCHES = {
     "table-join": "streamjoin.bench.table_join",
     "table-algorithms": "streamjoin.bench.table_algorithms",
     "metrics": "streamjoin.bench.metrics",
+    "scale": "streamjoin.bench.scale",
 }
 
 __all__ = ["BENCHES"]

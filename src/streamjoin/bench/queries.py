@@ -40,7 +40,7 @@ _BUCKETS: Final = 4
 class Task:
     """What to run: a system over the files of a folder, so many files of each side a batch.
 
-    `streams` are those of a join of many.
+    `streams` are those of a join of many; `shards` are ours, as many as we choose if None.
     """
 
     system: str
@@ -49,6 +49,7 @@ class Task:
     window_seconds: float
     how: str = "inner"
     streams: str = FOUR
+    shards: int | None = None
 
 
 def _stream(spark: "SparkSession", task: Task, name: str) -> "DataFrame":
@@ -68,8 +69,9 @@ def _our_join(spark: "SparkSession", task: Task, **condition: Any) -> "DataFrame
     left, right = (_stream(spark, task, name) for name in "ab")
     window = timedelta(seconds=task.window_seconds)
     return join(
-        left, right, how=task.how, time="ts", window=window, lateness="1 second", **condition
-    )
+        left, right, how=task.how, time="ts", window=window, lateness="1 second",
+        shards=task.shards, **condition,
+    )  # fmt: skip
 
 
 def _spark_join(spark: "SparkSession", task: Task) -> "DataFrame":
@@ -110,8 +112,9 @@ def _streamjoin_plan(spark: "SparkSession", task: Task, strategy: str = "auto") 
     streams = {name: _stream(spark, task, name) for name in task.streams}
     window = timedelta(seconds=task.window_seconds)
     return multi_join(
-        streams, on="k", time="ts", window=window, lateness="1 second", strategy=strategy
-    )
+        streams, on="k", time="ts", window=window, lateness="1 second", strategy=strategy,
+        shards=task.shards,
+    )  # fmt: skip
 
 
 def _spark_chain(spark: "SparkSession", task: Task) -> "DataFrame":

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from streamjoin._private import make_folders
 from streamjoin.calibration.result import Calibration
 from streamjoin.errors import EngineError
 
@@ -38,7 +39,7 @@ def save(calibration: Calibration) -> Path:
     path = stored_at()
     text = json.dumps({"version": VERSION, **calibration.to_dict()}, indent=2)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(path.parent)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".new")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -18,6 +18,7 @@ from streamjoin.cli.reproduce import reproduce_command
 from streamjoin.cli.run import run_command
 from streamjoin.errors import EngineError, StateError, StreamJoinError
 from streamjoin.repro import PAPERS
+from streamjoin.spark.secrets import hide
 
 WRONG_USE = 2
 FAILED = 1
@@ -57,9 +58,13 @@ def run(
         bool, typer.Option("--dashboard", help="Serve a live page of it, too.")
     ] = False,
     port: Annotated[int | None, PORT] = None,
+    master: Annotated[
+        str | None,
+        typer.Option("--master", metavar="URL", help="Where Spark runs; wins over the file's."),
+    ] = None,
 ) -> None:
     """Run the pipeline of a file until it ends, its duration is over, or Ctrl-C."""
-    run_command(file, dashboard=dashboard, port=port)
+    run_command(file, dashboard=dashboard, port=port, master=master)
 
 
 @app.command()
@@ -151,11 +156,12 @@ def run_app(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(sentence: str, error: Exception, code: int) -> int:
+    said = f"streamjoin: {sentence}"
     if os.environ.get("STREAMJOIN_DEBUG"):
         import traceback
 
-        traceback.print_exception(error)
-    print(f"streamjoin: {sentence}", file=sys.stderr)  # noqa: T201  # the command line's own voice
+        said = "".join(traceback.format_exception(error)) + said
+    print(hide(said), file=sys.stderr)  # noqa: T201  # the command line's own voice
     return code
 
 

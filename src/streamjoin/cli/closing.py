@@ -25,7 +25,7 @@ def close(job: Job, display: Display) -> None:
     console = display.console
     found = None if job.comparison is None else _find(job.comparison, console)
     rows = [] if found is None else found_rows(found, display.totals.whole.rows_out)
-    places = job.pipeline.sink.path, job.kept_checkpoint, job.pipeline.late_rows
+    places = job.pipeline.sink.place, job.kept_checkpoint, job.pipeline.late_rows
     near = (place and _near(place) for place in places)
     console.print(summary(display.totals, *near, left_out=display.left_out, more=rows))
     if rows:

@@ -8,9 +8,13 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from streamjoin.cli.kafka_sections import KafkaSinkSection, KafkaSourceSection
+from streamjoin.cli.options import option_text
+from streamjoin.cli.postgres_sections import PostgresSinkSection
 from streamjoin.cli.problems import describe, unknown_name
 from streamjoin.cli.sections import (
     AVAILABLE_NOW,
+    SOURCE_TYPES,
     GeneratorSource,
     JoinSection,
     MetricsSection,
@@ -33,7 +37,10 @@ COMPARABLE = (
     "two generated sources without select, windows of time, a budget of cpu and shed selective"
 )
 
-Source = GeneratorSource | StreamSource
+NO_STREAMS = ("postgres", "sql")  # what somebody might take for a stream
+
+Source = GeneratorSource | KafkaSourceSection | StreamSource
+AnySink = KafkaSinkSection | PostgresSinkSection | SinkSection
 S = TypeVar("S", bound=Section)
 T = TypeVar("T")
 
@@ -47,7 +54,7 @@ class PipelineFile:
     left: Source
     right: Source
     join: JoinSection
-    sink: SinkSection
+    sink: AnySink
     run: RunSection
     metrics: MetricsSection
     spark: Mapping[str, str]
@@ -83,7 +90,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         msg = f"cannot be read: {error.strerror}"
         raise ConfigError(msg) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too long or too deep
         msg = f"is not TOML: {error}"
         raise ConfigError(msg) from None
 
@@ -108,17 +115,17 @@ def check(file: Path, document: dict[str, Any]) -> PipelineFile:
 
 def outcome(document: dict[str, Any], sources: Mapping[str, Source]) -> dict[str, Any]:
     """Where results go, when, what is told of it, and in which Spark: the same for all files."""
-    sink = section("sink", SinkSection, document.get("sink", {}))
+    where = sink(document.get("sink", {}))
     run = section("run", RunSection, document.get("run", {}))
     _check_ending(run, sources)
-    needed = sink.path is None and sink.type not in TEMPORARY_SINKS
-    what = f"missing; allowed: a folder (a {sink.type} sink has no place for it by itself)"
+    needed = where.path is None and where.type not in TEMPORARY_SINKS
+    what = f"missing; allowed: a folder (a {where.type} sink has no place for it by itself)"
     expect(not needed or run.checkpoint is not None, "run.checkpoint", what)
     expect(
         not run.compare or len(sources) == 2, "run.compare", f"got true; allowed with: {COMPARABLE}"
     )
     return {
-        "sink": sink,
+        "sink": where,
         "run": run,
         "metrics": section("metrics", MetricsSection, document.get("metrics", {})),
         "spark": spark_settings(document.get("spark", {})),
@@ -132,9 +139,15 @@ def expect(holds: bool, key: str, what: str) -> None:
         raise ConfigError(msg)
 
 
+def _no_table(value: object, allowed: str) -> str:
+    """What is wrong with a value that is no table; it is not shown: it may be an address."""
+    came = "nothing" if value is None else f"a value of type {type(value).__name__}"
+    return f"got {came}; allowed: {allowed}"
+
+
 def section(name: str, model: type[S], table: Any) -> S:
     """Check a table of a file; a line for each mistake."""
-    expect(isinstance(table, dict), name, f"got {table!r}; allowed: a table [{name}]")
+    expect(isinstance(table, dict), name, _no_table(table, f"a table [{name}]"))
     try:
         return model(**table)
     except ValidationError as error:
@@ -142,17 +155,38 @@ def section(name: str, model: type[S], table: Any) -> S:
 
 
 def _sources(tables: Any) -> dict[str, Source]:
-    two = "allowed: two tables, such as [sources.calls] and [sources.trades]"
-    expect(isinstance(tables, dict), "sources", f"got {tables!r}; {two}")
-    expect(len(tables) == 2, "sources", f"got {len(tables)} ({', '.join(tables)}); {two}")
+    two = "two tables, such as [sources.calls] and [sources.trades]"
+    expect(isinstance(tables, dict), "sources", _no_table(tables, two))
+    expect(len(tables) == 2, "sources", f"got {len(tables)} ({', '.join(tables)}); allowed: {two}")
     return {name: source(name, table) for name, table in tables.items()}
 
 
 def source(name: str, table: Any) -> Source:
     """Check a table ``[sources.NAME]``."""
-    generated = isinstance(table, dict) and table.get("type") == "generator"
-    model: type[Source] = GeneratorSource if generated else StreamSource
-    return section(f"sources.{name}", model, table)
+    kind = table.get("type") if isinstance(table, dict) else None
+    what = f"got {kind!r}; allowed: {SOURCE_TYPES} (a table of a database goes into [table])"
+    expect(kind not in NO_STREAMS, f"sources.{name}.type", what)
+    return section(f"sources.{name}", source_model(kind), table)
+
+
+def source_model(kind: object) -> type[Source]:
+    """What may be said of a source of a type."""
+    if kind == "generator":
+        return GeneratorSource
+    return KafkaSourceSection if kind == "kafka" else StreamSource
+
+
+def sink_model(kind: object) -> type[AnySink]:
+    """What may be said of a sink of a type."""
+    if kind == "kafka":
+        return KafkaSinkSection
+    return PostgresSinkSection if kind == "postgres" else SinkSection
+
+
+def sink(table: Any) -> AnySink:
+    """Check the table ``[sink]``."""
+    kind = table.get("type") if isinstance(table, dict) else None
+    return section("sink", sink_model(kind), table)
 
 
 def _sides(join: JoinSection, names: list[str]) -> tuple[str, str]:
@@ -189,7 +223,7 @@ def _check_comparable(made: PipelineFile) -> None:
 
 def spark_settings(table: Any) -> dict[str, str]:
     """Flatten ``[spark]``: TOML reads the dots of a bare ``spark.sql.x = 1`` as nested tables."""
-    expect(isinstance(table, dict), "spark", f"got {table!r}; allowed: a table [spark]")
+    expect(isinstance(table, dict), "spark", _no_table(table, "a table [spark]"))
     settings = dict(_flatten("", table))
     for name in settings:
         known = name in SPARK_NAMES or name.startswith("spark.")
@@ -204,14 +238,3 @@ def _flatten(prefix: str, table: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield from _flatten(f"{prefix}{name}.", value)
         else:
             yield f"{prefix}{name}", option_text(value)
-
-
-def option_text(value: object) -> str:
-    """Write a value the way Spark reads it.
-
-    Examples
-    --------
-    >>> option_text(True), option_text(3)
-    ('true', '3')
-    """
-    return str(value).lower() if isinstance(value, bool) else str(value)

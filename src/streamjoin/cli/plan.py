@@ -2,27 +2,30 @@
 
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from streamjoin.cli.pipeline_file import PipelineFile, Source, option_text
+from streamjoin.cli.kafka_sections import KafkaSinkSection, KafkaSourceSection
+from streamjoin.cli.options import texts
+from streamjoin.cli.pipeline_file import AnySink, PipelineFile, Source
+from streamjoin.cli.postgres_sections import PostgresSinkSection
 from streamjoin.cli.sections import (
     AVAILABLE_NOW,
     BurstSection,
     GeneratorSource,
     RowsWindow,
     RunSection,
-    SinkSection,
     Window,
 )
 from streamjoin.durations import format_duration, parse_duration
+from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 
 if TYPE_CHECKING:
     from streamjoin.spark import pipeline
+    from streamjoin.spark.sinks.postgres import PostgresSink
 
-_MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "shed", "utility")
+_MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "shed", "utility", "ahead")
 _DURATIONS: Final = ("disorder", "cycle", "lag", "backlog")
 
 
@@ -53,19 +56,41 @@ def plan(settings: PipelineFile, now: float, scratch: Path) -> "pipeline.JoinPip
     )
 
 
-def destination(file: Path, sink: SinkSection, run: RunSection, scratch: Path) -> dict[str, Any]:
+def destination(file: Path, sink: AnySink, run: RunSection, scratch: Path) -> dict[str, Any]:
     """Where results go and when: the sink, the checkpoint and the trigger of a pipeline."""
-    from streamjoin.spark.pipeline import Sink
-
     path = resolve(file, sink.path)
     checkpoint = resolve(file, run.checkpoint)
     if checkpoint is None:
         checkpoint = f"{path}_checkpoint" if path else str(scratch / "checkpoint")
     return {
-        "sink": Sink(sink.type, path, _texts(sink.options)),
+        "sink": _spark_sink(file, sink),
         "checkpoint": checkpoint,
         "trigger": None if run.trigger == AVAILABLE_NOW else _for_spark(run.trigger),
     }
+
+
+def _spark_sink(file: Path, sink: AnySink) -> "pipeline.Sink | pipeline.BatchSink":
+    """A sink of a file in Spark's words."""
+    from streamjoin.spark.pipeline import BatchSink, Sink
+
+    if isinstance(sink, PostgresSinkSection):
+        return BatchSink(_postgres(file, sink), f"table {sink.table}")
+    if isinstance(sink, KafkaSinkSection):
+        from streamjoin.spark.kafka import FORMAT, KEY, KafkaSink
+
+        key = KEY if sink.pair_id else None
+        return KafkaSink(FORMAT, options=texts(sink.spark_options()), pair_id=key)
+    return Sink(sink.type, resolve(file, sink.path), texts(sink.options), sink.pair_id)
+
+
+def _postgres(file: Path, sink: PostgresSinkSection) -> "PostgresSink":
+    from streamjoin.spark.sinks.postgres import postgres_sink
+
+    try:
+        return postgres_sink(sink.address, sink.table, sink.pair_id)
+    except ConfigError as error:
+        msg = f"{file}: key `sink.{str(error).replace(':', '`:', 1)}"
+        raise ConfigError(msg) from None
 
 
 def _join(settings: PipelineFile, checkpoint: str) -> dict[str, Any]:
@@ -80,6 +105,7 @@ def _join(settings: PipelineFile, checkpoint: str) -> dict[str, Any]:
         "budget": None if join.budget is None else join.budget.made(),
         "shed": list(join.shed) if isinstance(join.shed, tuple) else join.shed,
         "utility": _utility(join.utility),
+        "ahead": None if join.ahead == "unlimited" else join.ahead,
     }
 
 
@@ -116,8 +142,13 @@ def spark_source(file: Path, source: Source, now: float) -> "pipeline.Source":
             "backlog_seconds": seconds["backlog"],
             **_burst(source.burst),
         }
-        return SparkSource(FORMAT, options=_texts(options), select=source.select)
-    options = _texts(source.options)
+        return SparkSource(FORMAT, options=texts(options), select=source.select)
+    if isinstance(source, KafkaSourceSection):
+        from streamjoin.spark import kafka
+
+        options = texts(source.spark_options())
+        return kafka.KafkaSource(kafka.FORMAT, None, source.ddl, options, source.select)
+    options = texts(source.options)
     if source.max_files_per_trigger is not None:
         options["maxFilesPerTrigger"] = str(source.max_files_per_trigger)
     path = resolve(file, source.path)
@@ -158,10 +189,9 @@ def resolve(file: Path, path: str | None) -> str | None:
     >>> resolve(Path("p.toml"), "s3a://bucket/calls")
     's3a://bucket/calls'
     """
+    if path is not None and "\0" in path:
+        msg = f"{file}: got the path {path!r}; allowed: one without NUL"
+        raise ConfigError(msg)
     if path is None or re.match(r"[a-z][a-z0-9+.-]+:", path):
         return path
     return str((file.parent / path).resolve())
-
-
-def _texts(options: Mapping[str, object]) -> dict[str, str]:
-    return {name: option_text(value) for name, value in options.items()}

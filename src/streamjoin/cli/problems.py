@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -13,6 +14,11 @@ MISSING_HERE = "missing_here"
 """Kind of our own mistake: a key that only the values of other keys make necessary."""
 OWN_WORDS = "own_words"
 """Kind of our own mistake whose message says all: values that do not go together."""
+
+
+def own_words(words: str) -> PydanticCustomError:
+    """A mistake whose message says all."""
+    return PydanticCustomError(OWN_WORDS, "{words}", {"words": words})
 
 
 def describe(table: str, error: ValidationError, model: type[BaseModel]) -> Iterator[str]:

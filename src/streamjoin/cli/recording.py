@@ -74,9 +74,10 @@ def _started(spark: "SparkSession", job: Job, run: str) -> Started:
 def _explained(spark: "SparkSession", job: Job) -> tuple[str, str]:
     """What the query does, in words and drawn; its first batch runs meanwhile."""
     from streamjoin.spark.explain_files import explain_pipeline
+    from streamjoin.spark.secrets import hide
 
     try:
         explanation = explain_pipeline(job.pipeline, spark, names_of(job.settings))
         return str(explanation), explanation.to_svg()
     except Exception as error:  # no reason to end a query that runs
-        return f"not explained: {error}", ""
+        return hide(f"not explained: {error}"), ""

@@ -1,11 +1,13 @@
 """Run a pipeline file, from reading it to the closing summary."""
 
 import math
+import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from streamjoin.spark.progress import Progress
 
 
-def run_command(file: Path, *, dashboard: bool = False, port: int | None = None) -> None:
+def run_command(
+    file: Path, *, dashboard: bool = False, port: int | None = None, master: str | None = None
+) -> None:
     """Run the pipeline of a file and show how it goes.
 
     Parameters
@@ -40,11 +44,15 @@ def run_command(file: Path, *, dashboard: bool = False, port: int | None = None)
         The file.
     dashboard, port
         Whether a live page is served too, and at which port; one that is free if absent.
+    master
+        Where Spark runs, whatever the file and the environment say.
     """
     if port is not None and not dashboard:
         msg = f"--port: got {port}; allowed: with --dashboard only"
         raise ConfigError(msg)
     settings = read(file)
+    if master is not None:
+        settings = replace(settings, spark=_at(master, settings.spark))
     # A pipe or a file has no width of its own; 80 columns would fold the paths of the summary.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     try:
@@ -53,6 +61,19 @@ def run_command(file: Path, *, dashboard: bool = False, port: int | None = None)
     except KeyboardInterrupt:
         print("streamjoin: interrupted", file=sys.stderr)  # noqa: T201  # as errors are said
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _at(master: str, spark: Mapping[str, str]) -> dict[str, str]:
+    """Spark's settings with this master."""
+    if not re.fullmatch(r"local(\[.*\])?|spark://.*|k8s://.*|yarn", master):
+        msg = (
+            f"--master: got {master!r}; allowed: local[N], spark://HOST:PORT, yarn or"
+            " k8s://https://HOST:PORT"
+        )
+        raise ConfigError(msg)
+    return {key: value for key, value in spark.items() if key != "spark.master"} | {
+        "master": master
+    }
 
 
 def _run_in(

@@ -17,13 +17,16 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from streamjoin.budget import Budget
-from streamjoin.cli.problems import MISSING_HERE, OWN_WORDS
+from streamjoin.cli.options import OPTIONS, Options
+from streamjoin.cli.problems import MISSING_HERE, own_words
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.metrics.prometheus import address_of
 from streamjoin.windows import Rows
 
 FILE_FORMATS = ("parquet", "json", "csv")
+SOURCE_TYPES = "parquet, json, csv, kafka, generator or any Spark streaming format"
+SINK_TYPES = "parquet, kafka, postgres, console, noop or any Spark streaming format"
 AVAILABLE_NOW = "available-now"
 
 
@@ -68,10 +71,8 @@ Share = Annotated[float, Field(gt=0, le=1, strict=True)]
 Size = Annotated[str, AfterValidator(_check_size)]
 Shed = Literal["selective", "drop"] | tuple[Literal["selective"], Literal["drop", "lag"]]
 Algorithm = Literal["auto", "hash", "nested", "batch"]
-Options = dict[str, str | bool | int | float]
 
 PATH: Any = Field(None, description="a folder", validate_default=True)
-OPTIONS: Any = Field(default_factory=dict, description="a table of the Spark format's options")
 SELECT: Any = Field(
     default=(), description='a list of SQL expressions such as ["id", "price * 2 AS p"]'
 )
@@ -119,7 +120,7 @@ class GeneratorSource(Section):
 class StreamSource(Section):
     """``[sources.NAME]`` with any other type: files, or any streaming format that Spark knows."""
 
-    type: str = Field(description="parquet, json, csv, generator or any Spark streaming format")
+    type: str = Field(description=SOURCE_TYPES)
     path: Annotated[str | None, _files_have_a_path(what="the folder of the")] = PATH
     ddl: str | None = Field(
         None,
@@ -172,7 +173,7 @@ class BudgetSection(Section):
             self.made()
         except ConfigError as error:
             words = str(error).removeprefix("budget: ")
-            raise PydanticCustomError(OWN_WORDS, "{words}", {"words": words}) from None
+            raise own_words(words) from None
         return self
 
     def made(self) -> Budget:
@@ -209,6 +210,9 @@ class JoinSection(Section):
     lateness: Duration = Field("0 seconds", description='a duration such as "30 seconds"')
     idle_timeout: PositiveDuration | None = Field(
         None, description='a positive duration such as "5 minutes"; or absent'
+    )
+    ahead: PositiveDuration | Literal["unlimited"] = Field(
+        "1 day", description='a positive duration such as "1 minute", or "unlimited"'
     )
     late_rows: str | None = Field(
         None, min_length=1, description="a folder for late rows; or absent"
@@ -259,11 +263,14 @@ class JoinSection(Section):
 
 
 class SinkSection(Section):
-    """``[sink]``: where results go."""
+    """``[sink]`` with files, or any format that Spark can write."""
 
-    type: str = Field(description="parquet, console, noop or any Spark streaming format")
+    type: str = Field(description=SINK_TYPES)
     path: Annotated[str | None, _files_have_a_path(what="a folder for the")] = PATH
     options: Options = OPTIONS
+    pair_id: str | None = Field(
+        None, min_length=1, description="the name of a column to add, for the pair id; or absent"
+    )
 
 
 class RunSection(Section):

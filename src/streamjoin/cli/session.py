@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamjoin.cli.needs import spark_needs
 from streamjoin.cli.sql_file import Settings
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ def start(settings: Settings, scratch: Path) -> "SparkSession":
     from streamjoin.spark.generator import register_generator
     from streamjoin.spark.session import start_session
 
-    conf = dict(settings.spark)
-    master = conf.pop("master", None)
+    conf = spark_needs(settings)
+    named = conf.pop("spark.master", None)
+    master = conf.pop("master", named)
     if "driver_memory" in conf:
         conf["spark.driver.memory"] = conf.pop("driver_memory")
     spark = start_session(
@@ -45,7 +47,7 @@ def borrowed(settings: Settings) -> Iterator["SparkSession"]:
     from streamjoin.spark.generator import register_generator
     from streamjoin.spark.pipeline import session_beside
 
-    beside = session_beside(settings.spark)
+    beside = session_beside(spark_needs(settings))
     if beside is not None:
         register_generator(beside)
         yield beside

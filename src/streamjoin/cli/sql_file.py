@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.cli.pipeline_file import (
     TEMPORARY_SINKS,
+    AnySink,
     PipelineFile,
     S,
     Source,
     section,
+    sink_model,
+    source_model,
     spark_settings,
 )
 from streamjoin.cli.plan import destination, plan, spark_source
@@ -19,8 +22,7 @@ from streamjoin.cli.sections import (
     GeneratorSource,
     MetricsSection,
     RunSection,
-    SinkSection,
-    StreamSource,
+    Section,
 )
 from streamjoin.cli.table_file import TableFile, load_toml
 from streamjoin.durations import parse_duration
@@ -39,7 +41,7 @@ class SqlFile:
     file: Path
     script: "Script"
     sources: Mapping[str, Source]
-    sink: SinkSection
+    sink: AnySink
     run: RunSection
     metrics: MetricsSection
     spark: Mapping[str, str]
@@ -76,6 +78,12 @@ class SqlFile:
         )
 
 
+_BY_STATEMENT: Final = ("type", "ddl", "select", "options")
+"""Keys that statements have words for; options of these names are Spark's."""
+_PAIR_ID: Final = "pair_id"
+_TRUTHS: Final = {"true": True, "false": False}
+"""What text means for a key that may be a name, too."""
+
 Settings = PipelineFile | TableFile | SqlFile
 
 
@@ -111,13 +119,14 @@ def load_sql(file: Path) -> SqlFile:
     _check_streams(script)
     target = script.target
     sources = {stream.name: _source(script, stream) for stream in script.streams}
-    with_path = {} if target.path is None else {"path": target.path}
-    sink = {"type": target.format, "options": dict(target.options), **with_path}
+    sink = sink_model(target.format)
+    said = {"type": target.format} | ({} if target.path is None else {"path": target.path})
+    said |= _by_key(sink, dict(target.options))
     found = SqlFile(
         file=file,
         script=script,
         sources=sources,
-        sink=_checked(script, target.start, "INSERT INTO", SinkSection, sink),
+        sink=_checked(script, target.start, "INSERT INTO", sink, said),
         run=RunSection(
             trigger=target.every or AVAILABLE_NOW,
             duration=target.duration,
@@ -132,13 +141,22 @@ def load_sql(file: Path) -> SqlFile:
 
 
 def _source(script: "Script", stream: "CreatedStream") -> Source:
-    options: dict[str, Any] = dict(stream.options)
+    model = source_model(stream.format)
     values: dict[str, Any] = {"type": stream.format, "select": stream.select}
-    if stream.format == "generator":
-        return _checked(script, stream.start, stream.name, GeneratorSource, {**options, **values})
-    values |= {name: options.pop(name) for name in ("path",) if name in options}
-    values |= {"schema": stream.schema, "options": options}
-    return _checked(script, stream.start, stream.name, StreamSource, values)
+    if "ddl" in model.model_fields:
+        values["schema"] = stream.schema
+    values |= _by_key(model, dict(stream.options))
+    return _checked(script, stream.start, stream.name, model, values)
+
+
+def _by_key(model: type[Section], options: dict[str, Any]) -> dict[str, Any]:
+    """Options under the keys that a pipeline file has for them; the others are Spark's."""
+    if _PAIR_ID in options:
+        options[_PAIR_ID] = _TRUTHS.get(str(options[_PAIR_ID]).lower(), options[_PAIR_ID])
+    if "options" not in model.model_fields:
+        return options
+    keys = [name for name in model.model_fields if name in options and name not in _BY_STATEMENT]
+    return {**{name: options.pop(name) for name in keys}, "options": options}
 
 
 def _checked(script: "Script", start: int, name: str, model: type[S], table: dict[str, Any]) -> S:
@@ -180,7 +198,7 @@ def _check_ending(found: SqlFile) -> None:
                 "SECONDS"
             )
             raise script.text.error(stream.start, what)
-    lost = target.path is None and target.format not in TEMPORARY_SINKS
+    lost = found.sink.path is None and target.format not in TEMPORARY_SINKS
     if lost and target.checkpoint is None:
         what = (
             "no CHECKPOINT; allowed: CHECKPOINT 'folder' "

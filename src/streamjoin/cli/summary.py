@@ -64,6 +64,7 @@ def _left_out(totals: Totals, late_rows: str | None, left_out: LeftOut) -> list[
     return [
         *([] if has_table else [("late rows", late(whole, late_rows))]),
         ("rows with a null key" + " or time" * (not has_table), f"{whole.null:,}"),
+        *([("rows ahead of the clock", f"{whole.ahead:,}")] if whole.ahead else []),
         *([("stale results withheld", f"{whole.stale:,}")] if whole.stale else []),
         *left_out.rows(whole),
         *from_table.rows(whole),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from streamjoin.cli.pipeline_file import (
+    AnySink,
     PipelineFile,
     Source,
     check,
@@ -18,7 +19,7 @@ from streamjoin.cli.pipeline_file import (
     source,
 )
 from streamjoin.cli.plan import destination, resolve, spark_source
-from streamjoin.cli.sections import MetricsSection, RunSection, SinkSection
+from streamjoin.cli.sections import MetricsSection, RunSection
 from streamjoin.cli.table_sections import (
     TYPES,
     GeneratorTableSection,
@@ -37,6 +38,7 @@ NEVER = "never"
 MODELS: Mapping[str | None, type[TableSection]] = {
     "parquet": ParquetSection,
     "sql": SqlSection,
+    "postgres": SqlSection,
     "generator": GeneratorTableSection,
 }
 ARGUMENTS = ("path", "uri", "table", "key")
@@ -52,7 +54,7 @@ class TableFile:
     stream: Source
     table: TableSection
     join: TableJoinSection
-    sink: SinkSection
+    sink: AnySink
     run: RunSection
     metrics: MetricsSection
     spark: Mapping[str, str]
@@ -136,7 +138,7 @@ def _check(file: Path, document: dict[str, Any]) -> PipelineFile | TableFile:
 
 def _table(said: Any) -> TableSection:
     kind = said.get("type") if isinstance(said, dict) else None
-    known = not isinstance(said, dict) or kind in MODELS
+    known = not isinstance(said, dict) or (isinstance(kind, str) and kind in MODELS)
     expect(known, "table.type", f"got {kind!r}; allowed: {TYPES}")
     return section("table", MODELS.get(kind, ParquetSection), said)
 
@@ -167,7 +169,11 @@ def _generated(folder: Path, said: GeneratorTableSection) -> "Table":
     from streamjoin.tables.parquet import parquet_table
     from streamjoin.workloads.people import write_people
 
-    write_people(folder, said.rows, said.seed)
+    try:
+        write_people(folder, said.rows, said.seed)
+    except OSError as error:
+        what = f"got {said.path!r}, which cannot be written ({error.strerror}); allowed: a folder"
+        expect(False, "table.path", what)
     return parquet_table(folder, "person", unique=True, copy=said.is_copied)
 
 

@@ -1,15 +1,14 @@
 """What a pipeline file may say where a stream is joined with a table."""
 
-import os
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, field_validator
 
-from streamjoin.cli.problems import OWN_WORDS
+from streamjoin.cli.postgres_sections import URI, URI_ENV, UriEnv, only_address
+from streamjoin.cli.problems import own_words
 from streamjoin.cli.sections import BudgetSection, Duration, Section
 
-TYPES = "parquet, sql, generator"
+TYPES = "parquet, sql, postgres, generator"
 KEY = Field(description='a column such as "id", or a list of columns')
 COPY = Field(
     False,
@@ -25,10 +24,6 @@ COLUMNS = Field(
 
 Key = str | list[str]
 FrontShare = Annotated[float, Field(ge=0, lt=1, strict=True)]
-
-
-def _refused(words: str) -> PydanticCustomError:
-    return PydanticCustomError(OWN_WORDS, "{words}", {"words": words})
 
 
 class ParquetSection(Section):
@@ -47,22 +42,15 @@ class ParquetSection(Section):
 
 
 class SqlSection(Section):
-    """``[table]`` with ``type = "sql"``: a table in a database.
+    """``[table]`` with ``type = "sql"`` or ``"postgres"``: a table in a database.
 
     A password may be in an address, so no value of `uri` is ever shown.
     """
 
-    type: Literal["sql"] = Field(description=TYPES)
-    uri_env: str | None = Field(
-        None, min_length=1, description="the name of an environment variable that has the address"
-    )
+    type: Literal["sql", "postgres"] = Field(description=TYPES)
+    uri_env: UriEnv = URI_ENV
     path: str | None = Field(None, min_length=1, description="the file of an SQLite database")
-    uri: str | None = Field(
-        None,
-        repr=False,
-        validate_default=True,
-        description='an address such as "postgresql://user@host/database"',
-    )
+    uri: Annotated[str | None, only_address("uri_env", "path")] = URI
     table: str = Field(min_length=1, description="the table's name in the database")
     key: Key = KEY
     unique: bool = UNIQUE
@@ -75,27 +63,6 @@ class SqlSection(Section):
     def name(self) -> str:
         """What the table is called on the screen."""
         return self.table
-
-    @field_validator("uri_env")
-    @classmethod
-    def _is_set(cls, name: str | None) -> str | None:
-        if name is not None and not os.environ.get(name):
-            words = f"got {name!r}, which is not set; allowed: an environment variable that is"
-            raise _refused(words)
-        return name
-
-    @field_validator("uri", mode="before")
-    @classmethod
-    def _is_the_only_address(cls, uri: object, info: ValidationInfo) -> object:
-        if uri is not None and not isinstance(uri, str):
-            words = 'got no text; allowed: an address such as "postgresql://user@host/database"'
-            raise _refused(words)
-        said = [name for name in ("uri_env", "path") if info.data.get(name, True) is not None]
-        said += [] if uri is None else ["uri"]
-        if len(said) != 1:
-            words = f"got {' and '.join(said) or 'no address'}; allowed: one of uri, uri_env, path"
-            raise _refused(words)
-        return uri
 
 
 class GeneratorTableSection(Section):
@@ -156,5 +123,5 @@ class TableJoinSection(Section):
         if budget is not None and (budget.rate or not isinstance(budget.memory, str)):
             said = budget.made().describe()
             words = f'got {said}; allowed with a table: memory = "256 MB" and the like, and cpu'
-            raise _refused(words)
+            raise own_words(words)
         return budget

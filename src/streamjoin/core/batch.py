@@ -19,7 +19,8 @@ from streamjoin.errors import DataError
 class Arranged(NamedTuple):
     """A user's rows in stored form; those that can match nothing apart.
 
-    `times` are those of all rows, and `valid` says which of them are among `rows` (None: all).
+    `times` are those of all rows, and `valid` says which of them are among `rows` (None: all);
+    `ahead` counts the loose rows whose time cannot be true.
     """
 
     rows: pa.RecordBatch
@@ -27,6 +28,12 @@ class Arranged(NamedTuple):
     latest: int | None
     times: pa.Array
     valid: pa.Array | None
+    ahead: int = 0
+
+    @property
+    def nulls(self) -> int:
+        """How many rows have no key or no time."""
+        return int(self.loose.num_rows) - self.ahead
 
     def order(self, mine: NDArray[np.bool_] | None = None) -> Order:
         """Times of all rows that have one, and which of them are mine.
@@ -40,11 +47,12 @@ class Arranged(NamedTuple):
         return Order(np.asarray(self.times.drop_null()), owned[timed])
 
 
-def arrange(rows: pa.RecordBatch, stream: Stream) -> Arranged:
+def arrange(rows: pa.RecordBatch, stream: Stream, ahead: pa.Array | None = None) -> Arranged:
     """Bring a user's rows into the stream's stored form.
 
     Rows without a key or a time cannot meet anything: they are `loose`. A row without a key still
-    shows how far its stream has come, so `latest` is the largest time of all rows.
+    shows how far its stream has come, so `latest` is the largest time of all rows. Where `ahead` is
+    true, a row's time is taken for none.
 
     Examples
     --------
@@ -63,7 +71,10 @@ def arrange(rows: pa.RecordBatch, stream: Stream) -> Arranged:
         for column, kind in zip(rows.columns, types, strict=True)
     ]
     times = columns[stream.time].view(pa.int64())
-    needed = [columns[i] for i in (*stream.key, stream.time)]
+    n_ahead = 0 if ahead is None else ahead.true_count
+    if n_ahead:
+        times = pc.if_else(ahead, None, times)
+    needed = [*(columns[i] for i in stream.key), times]
     valid = None
     loose = [column.slice(0, 0) for column in columns]
     if any(column.null_count for column in needed):
@@ -78,6 +89,7 @@ def arrange(rows: pa.RecordBatch, stream: Stream) -> Arranged:
         latest=pc.max(times).as_py(),
         times=times,
         valid=valid,
+        ahead=n_ahead,
     )
 
 

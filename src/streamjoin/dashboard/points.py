@@ -13,7 +13,7 @@ ADDED: Final = (
     "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "cpu_us",
     "budget_us",
 )  # fmt: skip
-ADDED_BY_INPUT: Final = ("rows", "late", "null", "dropped", "cut", "compared", "skipped")
+ADDED_BY_INPUT: Final = ("rows", "late", "null", "ahead", "dropped", "cut", "compared", "skipped")
 ADDED_BY_TABLE: Final = ("hits", "looked_up", "shed")
 SIZES_OF_TABLE: Final = ("cached_rows", "waiting_rows", "spilled_rows")
 
@@ -121,7 +121,7 @@ class Point:
 
     def left_out(self, seconds: float = 1.0) -> Iterator[tuple[str, float]]:
         """What took no part, by cause; comparisons are counted apart."""
-        for cause in ("late", "null", "dropped", "cut"):
+        for cause in ("late", "null", "ahead", "dropped", "cut"):
             yield f"left_out:{cause}", self.sum(cause) / seconds
         yield "left_out:stale", self.count("stale") / seconds
         yield "left_out:shed", self.count("shed") / seconds

@@ -53,6 +53,8 @@ class Arrival:
         The largest event time of the side in the whole batch, in all shards.
     nulls
         How many rows had no key or no time.
+    ahead
+        How many rows had a time too far ahead of the clock, which counts as none.
     order
         Place of the rows among those of all shards, where the window counts tuples.
     total
@@ -67,6 +69,7 @@ class Arrival:
     loose: pa.RecordBatch | None = None
     latest: int | None = None
     nulls: int = 0
+    ahead: int = 0
     order: Order | None = None
     total: int | None = None
     share: float = 1.0

@@ -157,12 +157,14 @@ class WindowJoinLogic:
         self.metrics += self._limits.metrics
 
     def _counted(self, arrivals: tuple[Arrival, Arrival]) -> JoinCounts:
-        rows = [len(a.batch) + a.nulls for a in arrivals]
+        rows = [len(a.batch) + a.nulls + a.ahead for a in arrivals]
         return JoinCounts(
             rows_left=rows[LEFT],
             rows_right=rows[RIGHT],
             null_left=arrivals[LEFT].nulls,
             null_right=arrivals[RIGHT].nulls,
+            ahead_left=arrivals[LEFT].ahead,
+            ahead_right=arrivals[RIGHT].ahead,
             work=sum(rows),
         )
 

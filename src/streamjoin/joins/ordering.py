@@ -15,6 +15,7 @@ from streamjoin._typing import RIGHT, SIDES, Times
 from streamjoin.core.batch import Batch
 from streamjoin.core.order import Order, total_order
 from streamjoin.core.stream import Stream
+from streamjoin.errors import StateError
 from streamjoin.joins.base import Arrival, WindowStore
 from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
@@ -120,6 +121,12 @@ class Queue:
         self._keep_order(Order(times[m:], mine[m:]))
         self.ranks = self._state.released[self._number] + np.flatnonzero(mine[:m])
         self._state.released[self._number] += m
+        if len(self.ranks) != len(out):
+            msg = (
+                f"{len(out)} rows have their turn and {len(self.ranks)} were expected: some that"
+                " waited are missing; restore the checkpoint from a copy or start with a new one"
+            )
+            raise StateError(msg)
         return out
 
     def places(self, times: Times, *, ties: bool) -> Times:

@@ -242,7 +242,20 @@ def refuse_other(stored: dict[str, str], wanted: dict[str, str]) -> None:
         ...
     streamjoin.errors.StateError: the checkpoint was written by another join: left window was
     '10 seconds' and is now '1 minute'; go on with the old settings or use a new checkpoint folder
+    >>> refuse_other({"version": "9"}, {"version": "2"})
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.StateError: the checkpoint was written by another version of streamjoin: the
+    form of its state is '9' and this version reads '2'; go on with a version that reads it, or use
+    a new checkpoint folder
     """
+    if stored.get("version") != wanted.get("version"):
+        msg = (
+            "the checkpoint was written by another version of streamjoin: the form of its state is "
+            f"{stored.get('version')!r} and this version reads {wanted.get('version')!r}; go on "
+            "with a version that reads it, or use a new checkpoint folder"
+        )
+        raise StateError(msg)
     names = [n for n in {**stored, **wanted} if stored.get(n) != wanted.get(n)]
     if names:
         parts = [f"{n} was {stored.get(n)!r} and is now {wanted.get(n)!r}" for n in names]

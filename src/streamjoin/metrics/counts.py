@@ -17,6 +17,8 @@ class JoinCounts:
         Those of them that would have been in time, had an idle side not been given up on.
     null_left, null_right
         Rows without a key or a time: they can match nothing.
+    ahead_left, ahead_right
+        Rows whose time is too far ahead of the clock: they are taken to have none.
     pairs
         Pairs that match.
     alone_left, alone_right
@@ -73,6 +75,8 @@ class JoinCounts:
     idle_late_right: int = 0
     null_left: int = 0
     null_right: int = 0
+    ahead_left: int = 0
+    ahead_right: int = 0
     pairs: int = 0
     alone_left: int = 0
     alone_right: int = 0

@@ -22,9 +22,9 @@ class InputMetrics:
         "left" and "right" of two streams, the streams' names of many, "stream" beside a table.
     rows
         Rows that came, whatever became of them.
-    late, idle_late, null
+    late, idle_late, null, ahead
         Rows left out: older than the watermark; those of them that an idle time-out made late;
-        without a key or a time.
+        without a key or a time; with a time too far ahead of the clock.
     dropped, cut
         Rows left out for the budget: not let in; forgotten before their time.
     alone
@@ -46,6 +46,7 @@ class InputMetrics:
     late: int = 0
     idle_late: int = 0
     null: int = 0
+    ahead: int = 0
     dropped: int = 0
     cut: int = 0
     alone: int = 0
@@ -66,7 +67,7 @@ class InputMetrics:
 
 
 _ADDED: Final = (
-    "rows", "late", "idle_late", "null", "dropped", "cut", "alone", "compared", "skipped",
+    "rows", "late", "idle_late", "null", "ahead", "dropped", "cut", "alone", "compared", "skipped",
 )  # fmt: skip
 
 
@@ -206,6 +207,11 @@ class JoinMetrics:
         return self._sum("null")
 
     @property
+    def ahead(self) -> int:
+        """Rows whose time is too far ahead of the clock."""
+        return self._sum("ahead")
+
+    @property
     def alone(self) -> int:
         """Rows that came out without a partner."""
         return self._sum("alone")
@@ -227,6 +233,7 @@ class JoinMetrics:
         every = {
             "late": self.late,
             "null": self.null,
+            "ahead": self.ahead,
             "dropped": self._sum("dropped"),
             "cut": self._sum("cut"),
             "skipped comparisons": self.skipped,

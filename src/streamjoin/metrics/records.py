@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from streamjoin._private import make_folders, open_private
 from streamjoin.metrics.model import JoinMetrics
 
 VERSION: Final = 1
@@ -179,7 +180,7 @@ class RecordFile:
         """Append a record; readers see it at once."""
         if isinstance(record, Started):
             self._started = record
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(self.path.parent)
         if self.path.exists() and self.path.stat().st_size >= self._most_bytes:
             self.path.replace(self.path.parent / BEFORE)
             if self._started is not None and self._started is not record:
@@ -187,7 +188,7 @@ class RecordFile:
         self._append(record)
 
     def _append(self, record: Record) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
+        with open_private(self.path, "a") as file:
             torn = "" if self._is_whole() else "\n"  # who wrote before was killed
             file.write(torn + to_line(record) + "\n")
 

@@ -13,6 +13,7 @@ from streamjoin.core.order import Order
 from streamjoin.core.stream import Stream
 from streamjoin.joins.base import Arrival
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.spark.blobs import read_rows
 from streamjoin.spark.pack import NEVER
 
 Arrivals = tuple[Arrival, Arrival]
@@ -27,6 +28,7 @@ class PackedRow(NamedTuple):
     latest: int
     newest: int
     nulls: int
+    ahead: int
     clock: int
     began: int
     total: int
@@ -106,6 +108,7 @@ def _arrival(stream: Stream, rows: list[PackedRow]) -> Arrival:
         loose=pa.concat_batches(loose) if loose else None,
         latest=_largest(row.latest for row in rows),
         nulls=sum(int(row.nulls) for row in rows),
+        ahead=sum(int(row.ahead) for row in rows),
         order=Order.joined(orders) if stream.window_rows is not None else None,
         total=sum(int(row.joinable) for row in rows),
         share=min((float(row.let_in) for row in rows), default=1.0),
@@ -125,6 +128,6 @@ def _spread_arrival(stream: Stream, rows: list[PackedRow], watermark: int | None
 def _read(blobs: Iterable[bytes | None], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for blob in blobs:
         if blob is not None:
-            rows = pa.ipc.read_record_batch(pa.py_buffer(blob), schema)
+            rows = read_rows(blob, schema)
             if rows.num_rows:
                 yield rows

@@ -4,6 +4,7 @@ import logging
 import re
 
 from streamjoin import errors
+from streamjoin.spark.secrets import hide
 
 PREFIXES = (
     r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ",
@@ -11,9 +12,9 @@ PREFIXES = (
     r"Job aborted due to stage failure: Task .*? failed \d+ times?, most recent failure: .*?: ",
     r"SQLSTATE: \w+.*$",  # where in the SQL text may follow
 )
-
-
 FULL = "No space left on device"
+VAGUE = ".UNCATEGORIZED]"
+"""Spark's word for a failure whose cause says more than it does."""
 
 
 def root_cause(error: BaseException) -> str:
@@ -28,20 +29,23 @@ def root_cause(error: BaseException) -> str:
     'ValueError'
     """
     text = str(error).strip()
+    stack = getattr(error, "_stackTrace", None) or ""  # of Java, where PySpark keeps it to itself
     line = (
         _last_python_error(text)
         or _mistake(text)
         or _last_java_cause(text)
         or text.partition("\n")[0]
     )
+    if VAGUE in line:
+        line = _last_java_cause(stack) or line
     for prefix in PREFIXES:
         line = re.sub(prefix, "", line).strip()
-    if FULL in text:
+    if FULL in text or FULL in stack:
         line = (
             f"a disk is full ({line}); make room where the checkpoint, the results and Spark's "
             "local folder are, and start again: nothing is lost"
         )
-    return line or type(error).__name__
+    return hide(line) or type(error).__name__
 
 
 def _last_python_error(text: str) -> str | None:

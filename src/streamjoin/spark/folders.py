@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from streamjoin.core.sealed import is_sealed, seal, unseal
 from streamjoin.errors import ConfigError
 
 
@@ -58,3 +59,20 @@ def write_whole(
     if system.get_file_info(path).type != pafs.FileType.NotFound:
         system.delete_file(path)  # not every file system moves onto a file
     system.move(draft, path)
+
+
+def write_sealed(system: pafs.FileSystem, path: str, attempt: int, text: str) -> None:
+    """Write a text with its checksum; a reader finds all of it or nothing."""
+
+    def write(draft: str) -> None:
+        with system.open_output_stream(draft) as file:
+            file.write(seal(text.encode()))
+
+    write_whole(system, path, attempt, write)
+
+
+def read_sealed(system: pafs.FileSystem, path: str) -> bytes:
+    """What `write_sealed` wrote, a ValueError if it is damaged; 0.1.0 wrote the text alone."""
+    with system.open_input_stream(path) as file:
+        blob: bytes = file.read()
+    return bytes(unseal(blob)) if is_sealed(blob) else blob

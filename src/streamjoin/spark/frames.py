@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
@@ -29,6 +29,8 @@ from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.spark.clocks import check_ahead, with_ahead
+from streamjoin.spark.columns import named
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
@@ -36,7 +38,7 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
 from streamjoin.spark.processor import ShardJoin, ShardProcessor
-from streamjoin.spark.requirements import is_local, n_cores, prepare
+from streamjoin.spark.requirements import has_fixed_partitions, is_local, n_cores, prepare
 from streamjoin.spark.routing import ByKey, Routing, copies, grid_for
 from streamjoin.spark.rows import OutputForm
 
@@ -55,6 +57,7 @@ def join(
     window: Both[Window],
     lateness: Duration = "0 seconds",
     idle_timeout: Duration | None = None,
+    ahead: Duration | None = "1 day",
     late_rows: str | None = None,
     suffixes: tuple[str, str] = ("_left", "_right"),
     shards: int | None = None,
@@ -109,6 +112,12 @@ def join(
     idle_timeout
         After so long (by the clock) without a row, a side no longer holds the watermark. Rows that
         this makes late are counted as ``idle_late_left`` and ``idle_late_right``.
+    ahead
+        How far a row of a stream may be ahead of the clock, by the time at which Spark begins its
+        micro-batch.
+        A row that is further ahead comes from a wrong clock: it moves no window and matches
+        nothing, as if its time were null, and is counted as ``ahead_left`` or ``ahead_right``. None
+        where times may lie in the future.
     late_rows
         Folder for late rows: Parquet files in ``left`` and ``right`` below it, with a column
         ``late_by`` in microseconds.
@@ -200,7 +209,7 @@ def join(
         algorithm=algorithm, invalidation=invalidation,
         time_zone=_time_zone(left, where),
     )  # fmt: skip
-    settings = resolved.join
+    settings, ahead_us = resolved.join, check_ahead(ahead, left)
     if budget is not None:
         refuse_budget(budget, left)
     if any(age is not None for age in settings.freshness_us):
@@ -253,18 +262,24 @@ def join(
         hot=hot,
         gate=gate,
     )
-    result = shard.form.finish(_emitted(left, right, shard), name)
+    result = shard.form.finish(_emitted(left, right, shard, ahead_us), name)
     return result if resolved.rest is None else _filtered(result, resolved)
 
 
-def _emitted(left: DataFrame, right: DataFrame, shard: ShardJoin) -> DataFrame:
-    packed = [
-        frame.mapInArrow(
-            Packer(shard.join, side, shard.labels, shard.routing, shard.hot, shard.gate),
-            PACKED_DDL,
-        )
-        for side, frame in zip(SIDES, (left, right), strict=True)
-    ]
+def _emitted(
+    left: DataFrame, right: DataFrame, shard: ShardJoin, ahead_us: int | None
+) -> DataFrame:
+    packed = []
+    for side, frame in zip(SIDES, (left, right), strict=True):
+        rows = frame
+        if ahead_us is not None:
+            stream = shard.join.streams[side]
+            rows = with_ahead(frame, stream.schema.names[stream.time], ahead_us)
+        packer = Packer(
+            shard.join, side, shard.labels, shard.routing, shard.hot, shard.gate,
+            has_ahead=ahead_us is not None,
+        )  # fmt: skip
+        packed.append(rows.mapInArrow(packer, PACKED_DDL))
     groups = packed[0].unionAll(packed[1]).groupBy("shard")
     if not left.isStreaming:
         return groups.applyInArrow(shard.bounded, shard.form.schema)
@@ -288,11 +303,6 @@ def _filtered(result: DataFrame, resolved: Resolved) -> DataFrame:
         raise ConfigError(msg)
     names = [named(name) for name in result.columns]
     return result.select(*names, *structs).filter(resolved.rest or "true").select(*names)
-
-
-def named(name: str) -> Column:
-    """A column by its exact name."""
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def check_name(name: object, *frames: DataFrame) -> None:
@@ -415,9 +425,14 @@ def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tu
 
 
 def n_shards_of(asked: int | None, spark: SparkSession, n_partitions: int) -> int:
-    """The number of shards: as asked, or one per core."""
+    """The number of shards: as asked, or one per core; on a cluster, one per partition.
+
+    A query is refused with other shards than it had, and the cores of a cluster are not always all
+    there when it is started again.
+    """
     if asked is None:
-        return min(n_partitions, n_cores(spark))
+        most = MOST_SHARDS if has_fixed_partitions(spark) else n_cores(spark)
+        return min(n_partitions, most)
     if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MOST_SHARDS:
         msg = f"shards: got {asked!r}; allowed: a whole number from 1 to {MOST_SHARDS}"
         raise ConfigError(msg)

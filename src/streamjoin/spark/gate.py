@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow.fs as pafs
 
-from streamjoin.spark.folders import write_whole
+from streamjoin.core.sealed import parse_json
+from streamjoin.spark.folders import read_sealed, write_sealed
 from streamjoin.spark.hot_keys import place_of
 from streamjoin.spark.worker import Run
 
@@ -42,13 +43,11 @@ class GateFolder:
         decided = {batch: path for batch, path in self._files(run) if batch < run.batch}
         if not decided:
             return OPEN
-        with system.open_input_stream(decided[max(decided)]) as file:
-            text = file.read()
         try:
-            left, right = json.loads(text)
-        except ValueError:
+            left, right = map(float, parse_json(read_sealed(system, decided[max(decided)])))
+        except (ValueError, TypeError, OverflowError):  # damaged, or no pair of numbers
             return OPEN
-        return float(left), float(right)
+        return (left, right) if 0 <= min(left, right) <= max(left, right) <= 1 else OPEN
 
     def write(self, run: Run, shares: Shares) -> None:
         """Write a decision for the batches after this one, and remove what no batch reads."""
@@ -58,12 +57,8 @@ class GateFolder:
         if shares == OPEN and not files:
             return
         system, folder = self._place(run)
-
-        def write(draft: str) -> None:
-            with system.open_output_stream(draft) as file:
-                file.write(json.dumps(shares).encode())
-
-        write_whole(system, f"{folder}/{_FIRST}{run.batch}{_LAST}", run.attempt, write)
+        path = f"{folder}/{_FIRST}{run.batch}{_LAST}"
+        write_sealed(system, path, run.attempt, json.dumps(shares))
         # The newest one before is for a second run of this batch.
         needed = max((batch for batch, _ in files if batch < run.batch), default=run.batch)
         for batch, path in files:

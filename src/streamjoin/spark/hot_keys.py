@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from pyspark.sql import SparkSession
 
+from streamjoin.core.sealed import parse_json
 from streamjoin.errors import StateError
 from streamjoin.joins.hot_keys import HotKey
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.spark.folders import address, reachable, system_of, write_whole
+from streamjoin.spark.folders import address, reachable, read_sealed, system_of, write_sealed
 from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.worker import Run
 
@@ -117,12 +118,7 @@ class HotFolder:
         known = info.type != pafs.FileType.NotFound
         if known and _read(self.folder, path, info.mtime_ns, info.size) == (hot,):
             return
-
-        def write(draft: str) -> None:
-            with system.open_output_stream(draft) as file:
-                file.write(json.dumps(asdict(hot)).encode())
-
-        write_whole(system, path, run.attempt, write)
+        write_sealed(system, path, run.attempt, json.dumps(asdict(hot)))
 
     def check(self, run: Run, label: int, keys: Sequence[HotKey], known: Iterable[str]) -> None:
         """Refuse a batch whose map tasks did not know what a shard decided."""
@@ -169,7 +165,6 @@ def _read(folder: str, path: str, mtime_ns: int, size: int) -> tuple[HotKey, ...
     """The decision of a file as it was at some time; none of one that cannot be read."""
     system, _ = system_of(folder)
     try:
-        with system.open_input_stream(path) as file:
-            return (HotKey.from_dict(json.loads(file.read())),)
+        return (HotKey.from_dict(parse_json(read_sealed(system, path))),)
     except (ValueError, TypeError, KeyError):
         return ()

@@ -21,12 +21,13 @@ from streamjoin.joins.multi.output import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
+from streamjoin.spark.clocks import check_ahead, with_ahead
+from streamjoin.spark.columns import named
 from streamjoin.spark.folders import reachable
 from streamjoin.spark.frames import (
     arrow_schema,
     check_name,
     n_shards_of,
-    named,
     refuse_budget,
     refuse_collation,
     refuse_freshness,
@@ -59,6 +60,7 @@ def multi_join(
     states: Mapping[str, Rows] | None = None,
     lateness: Duration = "0 seconds",
     idle_timeout: Duration | None = None,
+    ahead: Duration | None = "1 day",
     late_rows: str | None = None,
     shards: int | None = None,
     budget: Budget | None = None,
@@ -109,7 +111,7 @@ def multi_join(
         last ones, however old their tuples are, in place of those whose tuples are all in their
         windows. What the results are then depends on the plan, which must be given. The number is
         shared equally by the shards.
-    lateness, idle_timeout, late_rows, shards
+    lateness, idle_timeout, ahead, late_rows, shards
         As for `join`.
     budget
         What the join may use: ``sj.Budget(cpu=0.3)``, or ``sj.Budget(rate=300)`` for so many probes
@@ -174,6 +176,7 @@ def multi_join(
         strategy=strategy, order=order, selectivities=selectivities,
     )  # fmt: skip
     frames = list(streams.values())
+    ahead_us = check_ahead(ahead, frames[0])
     n_steps = len(resolved.steps)
     for called in (name, *(f"{name} {i}" for i in range(1, n_steps))):
         check_name(called, *frames)
@@ -209,7 +212,7 @@ def multi_join(
             where,
             folder,
         )
-        made.append(_operator(step, frames, labels, late, between, plan_made))
+        made.append(_operator(step, frames, labels, late, between, plan_made, ahead_us))
     result = made[-1]
     return result if where is None else _filtered(result, resolved, where)
 
@@ -221,6 +224,7 @@ def _operator(
     late: LateSink | None,
     shared: PlanFolder | None,
     plan: MultiPlan,
+    ahead_us: int | None,
 ) -> DataFrame:
     join_id = uuid.uuid4().hex
     remember(join_id, plan)
@@ -240,10 +244,13 @@ def _operator(
         step=plan.step,
         plan=(plan.resolved.tree, step.nodes) if len(plan.resolved.steps) > 1 else None,
     )
-    packed = [
-        frame.mapInArrow(PlanPacker(step.join, number, labels, routing), PACKED_DDL)
-        for number, frame in enumerate(frames)
-    ]
+    packed = []
+    for number, (frame, one) in enumerate(zip(frames, step.join.inputs, strict=True)):
+        rows, has_ahead = frame, ahead_us is not None and one.end is None
+        if ahead_us is not None and has_ahead:
+            rows = with_ahead(frame, one.stream.schema.names[one.stream.time], ahead_us)
+        packer = PlanPacker(step.join, number, labels, routing, has_ahead=has_ahead)
+        packed.append(rows.mapInArrow(packer, PACKED_DDL))
     rows = packed[0]
     for more in packed[1:]:
         rows = rows.unionAll(more)

@@ -17,11 +17,12 @@ from streamjoin.planning.tree import Tree
 from streamjoin.shedding.plan_limits import Observed, Whole
 from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, unpack_inputs
 from streamjoin.spark.late import LateSink
+from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.processor import gather, read_agreed
 from streamjoin.spark.routing import Routing
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.store import MapState, SparkStore, local_folder
+from streamjoin.spark.store import MapState, SparkStore
 from streamjoin.spark.worker import Run
 
 

@@ -37,8 +37,8 @@ NEVER: Final = -(2**63)
 """Stands for no time: with a null among them pandas would turn the times into floats."""
 
 PACKED_DDL: Final = (
-    "shard long, side int, part int, chunk int, latest long, newest long, nulls long, clock long, "
-    "began long, total long, joinable long, dropped long, let_in double, "
+    "shard long, side int, part int, chunk int, latest long, newest long, nulls long, ahead long, "
+    "clock long, began long, total long, joinable long, dropped long, let_in double, "
     "task_rows long, all_rows long, known string, "
     "blob binary, loose binary, order binary, spread binary, copies binary"
 )
@@ -51,6 +51,7 @@ _PACKED: Final = pa.schema(
         ("latest", pa.int64()),
         ("newest", pa.int64()),
         ("nulls", pa.int64()),
+        ("ahead", pa.int64()),
         ("clock", pa.int64()),
         ("began", pa.int64()),
         ("total", pa.int64()),
@@ -94,10 +95,12 @@ class Packer:
     of them are the shard's. `clock` is the task's, which `began` when it says, `latest` the largest
     event time of the chunk, or how far a join before has come, and `newest` the newest that this
     one has seen; `total` counts its rows, `dropped` those that were turned away as only
-    the share `let_in` is wanted, `joinable` the others that can match something and `nulls`, in the
-    first shard, those that cannot. Of hot keys, `spread` are rows that the shard counts, `copies`
-    those that another one does, `known` says which of the shard's keys the task took for hot,
-    `task_rows` and `all_rows` how many rows were sent to the shards that share its task and to all.
+    the share `let_in` is wanted, `joinable` the others that can match something and, in the first
+    shard, `nulls` those that cannot and `ahead` those whose time cannot be true. Of hot keys,
+    `spread` are rows that the shard counts, `copies` those that another one does, `known` says
+    which of the shard's keys the task took for hot, `task_rows` and `all_rows` how many rows were
+    sent to the shards that share its task and to all. With `has_ahead` the last column of the
+    user's rows says whose time is too far ahead of the clock.
     """
 
     join: Packed
@@ -106,6 +109,7 @@ class Packer:
     routing: Routing
     hot: HotFolder | None = None
     gate: GateFolder | None = None
+    has_ahead: bool = False
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Blobs of one map task; called by Spark."""
@@ -131,8 +135,9 @@ class Packer:
         share: float = 1.0,
     ) -> pa.RecordBatch:
         stream = self.join.streams[self.side]
+        rows, ahead = self._without_ahead(rows)
         rows, reached = self._without_marks(rows)
-        arranged = arrange(rows, stream)
+        arranged = arrange(rows, stream, ahead)
         dropped = arranged.rows.num_rows
         if share < 1:
             batch = Batch(arranged.rows, stream)
@@ -152,7 +157,8 @@ class Packer:
             pa.array([chunk] * n, pa.int32()),
             pa.array([NEVER if latest is None else latest] * n, pa.int64()),
             pa.array([NEVER if newest is None else newest] * n, pa.int64()),
-            pa.array([arranged.loose.num_rows] + [0] * (n - 1), pa.int64()),
+            pa.array([arranged.nulls] + [0] * (n - 1), pa.int64()),
+            pa.array([arranged.ahead] + [0] * (n - 1), pa.int64()),
             pa.array([time.time_ns() // 1000] * n, pa.int64()),
             pa.array([began] * n, pa.int64()),
             pa.array([rows.num_rows] * n, pa.int64()),
@@ -172,6 +178,13 @@ class Packer:
     def _left_or_right(self) -> Side:
         """The side, where there are two."""
         return LEFT if self.side == LEFT else RIGHT
+
+    def _without_ahead(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """The rows as they came, and which of them are too far ahead of the clock."""
+        if not self.has_ahead:
+            return rows, None
+        last = rows.num_columns - 1
+        return rows.remove_column(last), rows.column(last)
 
     def _without_marks(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Marks | None]:
         """The rows of a stream: all of them are."""

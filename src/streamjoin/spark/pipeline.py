@@ -1,13 +1,15 @@
 """A whole pipeline, sources, one join, one sink, as values that become a streaming query."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from streamjoin.budget import Budget
+from streamjoin.errors import ConfigError
 from streamjoin.joins.sql.query import Query
 from streamjoin.spark.frames import join
+from streamjoin.spark.pair_id import with_pair_id
 from streamjoin.spark.sql import run_query
 from streamjoin.spark.table_frames import table_join
 from streamjoin.tables.base import Table
@@ -15,6 +17,7 @@ from streamjoin.tables.base import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 def session_beside(conf: Mapping[str, str]) -> "SparkSession | None":
@@ -63,7 +66,7 @@ class Source:
     format: str
     path: str | None = None
     schema: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     select: tuple[str, ...] = ()
 
     def open(self, spark: "SparkSession") -> "DataFrame":
@@ -82,11 +85,59 @@ class Source:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where results go, in the words of ``DataFrame.writeStream``."""
+    """Where results go, in the words of ``DataFrame.writeStream``.
+
+    Parameters
+    ----------
+    format
+        Name of a format that Spark can write.
+    path
+        Folder or address, for formats that have one.
+    options
+        Options of the format.
+    pair_id
+        Name of a column to add, see `streamjoin.with_pair_id`; none if absent.
+    """
 
     format: str
     path: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    pair_id: str | None = None
+
+    @property
+    def place(self) -> str | None:
+        """Where results are found, if anywhere."""
+        return self.path
+
+    def writer(self, frame: "DataFrame") -> "DataStreamWriter":
+        """What writes a result there, once it is started."""
+        try:
+            made = frame if self.pair_id is None else with_pair_id(frame, self.pair_id)
+        except ConfigError as error:
+            msg = f"sink.pair_id: {str(error).removeprefix('name: ')}"
+            raise ConfigError(msg) from None
+        writer = made.writeStream.format(self.format).options(**self.options)
+        return writer if self.path is None else writer.option("path", self.path)
+
+
+@dataclass(frozen=True)
+class BatchSink:
+    """A place to which a function writes batch after batch.
+
+    Parameters
+    ----------
+    write
+        The function, called with a batch and its number.
+    place
+        What the place is called.
+    """
+
+    write: Callable[["DataFrame", int], None]
+    place: str
+
+    def writer(self, frame: "DataFrame") -> "DataStreamWriter":
+        """What writes a result there, once it is started."""
+        return frame.writeStream.foreachBatch(self.write)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +158,7 @@ class Pipeline(ABC):
         What gives way, and the folder for late rows, as `streamjoin.join` has them.
     """
 
-    sink: Sink
+    sink: Sink | BatchSink
     checkpoint: str
     trigger: str | None = None
     budget: Budget | None = None
@@ -125,14 +176,13 @@ class Pipeline(ABC):
 
     def start(self, spark: "SparkSession") -> "StreamingQuery":
         """Start the query; the caller watches and stops it."""
-        joined = self.joined(spark)
-        writer = joined.writeStream.format(self.sink.format).options(**self.sink.options)
-        writer = writer.outputMode("append").option("checkpointLocation", self.checkpoint)
+        writer = self.sink.writer(self.joined(spark)).outputMode("append")
+        writer = writer.option("checkpointLocation", self.checkpoint)
         if self.trigger is None:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=self.trigger)
-        return writer.start(self.sink.path)
+        return writer.start()
 
 
 @dataclass(frozen=True, kw_only=True)

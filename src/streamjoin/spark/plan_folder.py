@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from streamjoin.spark.folders import write_whole
+from streamjoin.core.sealed import parse_json
+from streamjoin.spark.folders import read_sealed, write_sealed, write_whole
 from streamjoin.spark.hot_keys import place_of
 from streamjoin.spark.worker import Run
 
@@ -51,22 +52,18 @@ class PlanFolder:
         if any(place not in files for place in wanted):
             return None
         system, _ = place_of(self.folder, self.name, run)
-        found = []
-        for place in wanted:
-            with system.open_input_stream(files[place]) as file:
-                text = file.read()
-            try:
-                found.append(json.loads(text))
-            except ValueError:
-                return None
-        return found
+        try:
+            return [parse_json(read_sealed(system, files[place])) for place in wanted]
+        except ValueError:  # damaged: as good as missing
+            return None
 
     def write(self, run: Run, step: int, shard: int, measured: dict[str, Any]) -> None:
         """Tell what a shard measured in this batch, and remove what no batch reads any more."""
         if run.batch is None:
             return
-        self._write(run, f"{_FIRST}{run.batch}-{step}-{shard}{_LAST}", json.dumps(measured))
-        system, _ = place_of(self.folder, self.name, run)
+        system, folder = place_of(self.folder, self.name, run)
+        path = f"{folder}/{_FIRST}{run.batch}-{step}-{shard}{_LAST}"
+        write_sealed(system, path, run.attempt, json.dumps(measured))
         for (batch, *whose), old in self._files(run).items():
             if whose == [step, shard] and batch < run.batch - 1:
                 with contextlib.suppress(FileNotFoundError):  # a second run of the task was first
@@ -74,16 +71,13 @@ class PlanFolder:
 
     def log(self, run: Run, shard: int, decided: dict[str, Any]) -> None:
         """Write what a shard decided lately, for people to read."""
-        self._write(run, f"decisions-{shard}.json", json.dumps(decided, indent=2))
-
-    def _write(self, run: Run, name: str, text: str) -> None:
         system, folder = place_of(self.folder, self.name, run)
 
         def write(draft: str) -> None:
             with system.open_output_stream(draft) as file:
-                file.write(text.encode())
+                file.write(json.dumps(decided, indent=2).encode())
 
-        write_whole(system, f"{folder}/{name}", run.attempt, write)
+        write_whole(system, f"{folder}/decisions-{shard}.json", run.attempt, write)
 
     def _files(self, run: Run) -> dict[tuple[int, ...], str]:
         system, folder = place_of(self.folder, self.name, run)

@@ -12,6 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin._typing import LEFT, RIGHT, SIDES
+from streamjoin.core.sealed import parse_json
 from streamjoin.errors import StateError
 from streamjoin.joins.base import MemoryStore
 from streamjoin.joins.columns import SIDE_NAMES
@@ -24,9 +25,10 @@ from streamjoin.spark.arrivals import PackedRow, from_batches, from_frames, unpa
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder
 from streamjoin.spark.late import LateSink
+from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.routing import Routing
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore, local_folder
+from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore
 from streamjoin.spark.worker import Run, running, settle
 
 SPREAD: Final = 16
@@ -219,8 +221,8 @@ class ShardProcessor(StatefulProcessor):
 def read_agreed(directory: bytes, agreed: dict[str, str]) -> dict[str, Any]:
     """What a directory says, if it is one of the same join."""
     try:
-        values: dict[str, Any] = json.loads(directory)
-        before = values.pop("agreed")
+        values: dict[str, Any] = parse_json(directory)
+        before = dict(values.pop("agreed"))
     except (ValueError, KeyError, TypeError, AttributeError):
         msg = "the checkpoint holds no readable directory of this join; use a new one"
         raise StateError(msg) from None

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamjoin.errors import ConfigError, EngineError
+from streamjoin.spark.masters import executor_cores
 from streamjoin.spark.session import STATE_SETTINGS
 
 logger = logging.getLogger(__name__)
@@ -28,8 +29,10 @@ def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
     """
     _check_version(pyspark.__version__)
     _check_version(spark.version)
-    if not is_connect(spark):
+    if is_local(spark):
         _check_workers(spark)
+    elif streaming and not is_connect(spark):
+        _check_driver(spark.sparkContext.pythonExec)
     if not streaming:
         return int(str(spark.conf.get(_PARTITIONS)))
     for key, value in STATE_SETTINGS.items():
@@ -50,10 +53,18 @@ def is_local(spark: SparkSession) -> bool:
     return not is_connect(spark) and str(spark.sparkContext.master).startswith("local")
 
 
+def has_fixed_partitions(spark: SparkSession) -> bool:
+    """Whether a cluster's partitions were set, so that they outlast the executors of the moment."""
+    master = str(spark.conf.get("spark.master", "local"))  # Connect has no context to ask
+    return not master.startswith("local") and _PARTITIONS in _explicit(spark)
+
+
 def n_cores(spark: SparkSession) -> int:
     """Cores of all executors, as Spark counts them."""
-    if not is_connect(spark):
+    if is_local(spark):
         return spark.sparkContext.defaultParallelism
+    if not is_connect(spark):
+        return executor_cores(spark.sparkContext)
     # Connect has no context to ask; a range has a partition per core.
     parts = spark.range(1 << 16).select(F.spark_partition_id().alias("part"))
     last = parts.agg(F.max("part")).head()
@@ -89,8 +100,6 @@ def _want(spark: SparkSession, key: str, value: str) -> None:
 
 def _check_workers(spark: SparkSession) -> None:
     """Find out before the first batch whether local Python workers can run a join."""
-    if not is_local(spark):
-        return
     worker = shutil.which(spark.sparkContext.pythonExec)
     if worker is None or (
         os.path.abspath(worker) != os.path.abspath(sys.executable) and not _can_join(worker)
@@ -98,6 +107,24 @@ def _check_workers(spark: SparkSession) -> None:
         msg = (
             f"PYSPARK_PYTHON: Spark runs its workers with {spark.sparkContext.pythonExec!r}, which "
             f"has no streamjoin; set PYSPARK_PYTHON={sys.executable} before the session starts"
+        )
+        raise EngineError(msg)
+
+
+def _check_driver(python: str) -> None:
+    """Refuse a Python that only executors have: Spark asks one on the driver what state there is.
+
+    Examples
+    --------
+    >>> _check_driver(sys.executable)
+    >>> _check_driver("./no/such/python")
+    Traceback (most recent call last):
+    streamjoin.errors.EngineError: PYSPARK_PYTHON: Spark starts './no/such/python' on the driver ...
+    """
+    if shutil.which(python) is None:
+        msg = (
+            f"PYSPARK_PYTHON: Spark starts {python!r} on the driver too, and it is not there; start"
+            " from a folder that has it, or name one that is on all machines"
         )
         raise EngineError(msg)
 

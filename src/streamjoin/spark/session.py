@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 from streamjoin.errors import EngineError, MissingExtraError
 from streamjoin.spark.failures import root_cause
+from streamjoin.spark.masters import executor_cores, is_here, require_answer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+
+_PYTHON = "spark.pyspark.python"
 
 STATE_STORE = "spark.sql.streaming.stateStore."
 
@@ -67,8 +70,11 @@ def start_session(
 
     Raises
     ------
+    ConfigError
+        If the address of a standalone master is not ``spark://HOST:PORT``.
     EngineError
-        If Java is missing or too old, or Spark does not start.
+        If Java is missing or too old, Spark does not start, or a standalone master does not answer
+        or gives no executors.
 
     Examples
     --------
@@ -78,21 +84,28 @@ def start_session(
     '2'
     """
     try:
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingExtraError.of(extra="spark", module="pyspark") from error
     require_java()
     master = master or os.environ.get("MASTER") or "local[*]"
-    _prepare_environment(master)
+    settings = {**DEFAULTS, **_parallelism(master), **(conf or {})}
+    require_answer(master)
+    _prepare_environment(master, settings.get(_PYTHON))
+    is_new = SparkContext._active_spark_context is None
     builder = SparkSession.builder.appName(app).master(master)
-    for key, value in {**DEFAULTS, **_parallelism(master), **(conf or {})}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     try:
         with _error_output_to(log):
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
     except Exception as error:
         msg = f"Spark did not start with master {master!r}: {root_cause(error)}"
         raise EngineError(msg) from error
+    if master.startswith("spark://"):
+        _require_executors(spark, is_new)
+    return spark
 
 
 def require_java() -> None:
@@ -142,19 +155,40 @@ def _java_version() -> int | None:
     return int(version[1]) if version else None
 
 
-def _prepare_environment(master: str) -> None:
-    """Let Spark's workers run this very Python, and a local Spark stay on this machine."""
+def _require_executors(spark: "SparkSession", is_new: bool) -> None:
+    """Say at once that a cluster has no room: a query would wait for it without a word.
+
+    A session that was there before may be local, whatever the master that was asked for; and it is
+    not ours to stop.
+    """
+    if not str(spark.sparkContext.master).startswith("spark://"):
+        return
+    try:
+        executor_cores(spark.sparkContext)
+    except EngineError:
+        if is_new:
+            spark.stop()
+        raise
+
+
+def _prepare_environment(master: str, python: str | None) -> None:
+    """Let workers run this very Python or the one that is named, and keep Spark on this machine.
+
+    PYSPARK_PYTHON is what counts here: spark.pyspark.python is a setting of spark-submit.
+    """
+    if python is not None:
+        os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     scripts = str(Path(sys.executable).parent)
     paths = os.environ.get("PATH", "").split(os.pathsep)
     if paths[0] != scripts:
         os.environ["PATH"] = os.pathsep.join([scripts, *paths])
-    if master.startswith("local"):
+    if is_here(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 def _parallelism(master: str) -> dict[str, str]:
-    """One shuffle partition per local core; a cluster keeps Spark's own number.
+    """One shuffle partition per local core; a cluster's are counted when a join is made.
 
     Examples
     --------

@@ -17,8 +17,9 @@ from streamjoin.joins.sql.query import Query, parse_query
 from streamjoin.joins.sql.query_plan import QueryPlan, plan_query, stream_name
 from streamjoin.joins.sql.query_script import CreatedStream, Script, read_script
 from streamjoin.joins.sql.query_text import Text
+from streamjoin.spark.columns import named
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.frames import join, named
+from streamjoin.spark.frames import join
 from streamjoin.spark.multi_frames import multi_join
 from streamjoin.spark.plans import note
 

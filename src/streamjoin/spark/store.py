@@ -3,13 +3,11 @@
 The state store is the truth. Reading a blob from it costs a trip through the JVM (about 40 MB/s),
 so each blob is also written to a private file on the worker's local disk and mapped into memory;
 any Python worker of the machine that meets the shard again finds it there. The file's name holds
-the checksum that the directory in state holds too: a file of other content is never taken for it,
-and a missing one is only slower.
+the checksum that the directory in state holds too, and each process compares it with the bytes when
+it meets the file first: one that is damaged or missing is only slower.
 """
 
 import contextlib
-import os
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,9 +17,18 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from streamjoin.core.index import HashIndex
+from streamjoin.core.sealed import (
+    HEAD_BYTES,
+    VERSION,
+    UnknownVersionError,
+    is_sealed,
+    seal,
+    unseal,
+)
 from streamjoin.core.window import BasicWindow, check
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey
+from streamjoin.spark.local_files import map_file, write_file
 
 # Types, not DDL text: PySpark would ask the JVM to parse text in every task.
 STATE_KEY = StructType(
@@ -110,10 +117,9 @@ class SparkStore:
     def get(self, side: int, window: BasicWindow) -> pa.Buffer:
         """Bytes of a basic window: from the copy if there is one, else from state."""
         if self._folder is not None:
-            with contextlib.suppress(OSError):
-                copy: pa.Buffer = pa.memory_map(str(self._path(side, window))).read_buffer()
-                if copy.size == window.size:
-                    return copy
+            copy = map_file(self._path(side, window), lambda blob: check(window, blob))
+            if copy is not None:
+                return copy
         found = self._state.getValue(self._key(side, window))
         if found is None:
             msg = (
@@ -140,17 +146,14 @@ class SparkStore:
     ) -> None:
         """Keep an index beside the copy of its rows; it is not part of the state."""
         if self._folder is not None:
-            _write(self._index_path(side, window, attribute), index.to_bytes())
+            write_file(self._index_path(side, window, attribute), seal(index.to_bytes()))
 
     def get_index(self, side: int, window: BasicWindow, attribute: int = 0) -> HashIndex | None:
         """The index of a basic window if one was kept on this machine."""
         if self._folder is None:
             return None
-        try:
-            path = str(self._index_path(side, window, attribute))
-            return HashIndex.from_buffer(pa.memory_map(path).read_buffer())
-        except (OSError, ValueError):  # there is none, or it is cut short
-            return None
+        found = map_file(self._index_path(side, window, attribute), unseal)
+        return None if found is None else HashIndex.from_buffer(found.slice(HEAD_BYTES))
 
     def put_blob(self, key: BlobKey, blob: bytes) -> None:
         """Keep or replace a small blob, with its checksum before it."""
@@ -177,25 +180,23 @@ class SparkStore:
     def put_hint(self, name: str, blob: bytes) -> None:
         """Keep or replace something on this machine; it is not part of the state."""
         if self._folder is not None:
-            _write(self._folder / f"{_HINT}{name}", blob)
+            write_file(self._folder / f"{_HINT}{name}", seal(blob))
 
     def get_hint(self, name: str) -> bytes | None:
         """A hint if there is one."""
         if self._folder is None:
             return None
-        try:
-            return (self._folder / f"{_HINT}{name}").read_bytes()
-        except OSError:
-            return None
+        found = map_file(self._folder / f"{_HINT}{name}", unseal)
+        return None if found is None else found.slice(HEAD_BYTES).to_pybytes()
 
     def read_directory(self) -> bytes | None:
         """The directory as it was committed, or None before the first batch."""
         found = self._state.getValue(_DIRECTORY)
-        return None if found is None else bytes(found[0])
+        return None if found is None else _opened(bytes(found[0]))
 
     def write_directory(self, directory: bytes) -> None:
         """Replace the directory."""
-        self._state.updateValue(_DIRECTORY, (directory,))
+        self._state.updateValue(_DIRECTORY, (seal(directory),))
 
     def copies(self, windows: Sequence[Sequence[BasicWindow]]) -> set[str]:
         """Names of the copies of basic windows."""
@@ -227,29 +228,25 @@ class SparkStore:
 
     def _keep_copy(self, side: int, window: BasicWindow, blob: pa.Buffer) -> None:
         if self._folder is not None:
-            _write(self._path(side, window), blob)
+            write_file(self._path(side, window), blob)
 
 
-def _write(path: Path, blob: pa.Buffer | bytes) -> None:
-    """Best effort: a full disk makes the next read slower, not wrong."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+def _opened(directory: bytes) -> bytes:
+    """A directory without its seal; that of 0.1.0 has none."""
+    if not is_sealed(directory):
+        return directory
     try:
-        draft.write_bytes(blob)
-        draft.rename(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-
-
-def local_folder(join_id: str, shard: int) -> Path | None:
-    """Folder for one shard's copies, below Spark's local directory.
-
-    Spark removes it with its own files when the application ends, not when a query does. None where
-    it cannot be made: then there are no copies.
-    """
-    base = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
-    folder = Path(base) / f"streamjoin-{join_id}" / str(shard)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder
+        return bytes(unseal(directory))
+    except UnknownVersionError as error:
+        msg = (
+            f"the checkpoint was written by another version of streamjoin: the form of its state is"
+            f" {error.version!r} and this version reads {VERSION}; go on with a version that reads"
+            " it, or use a new checkpoint folder"
+        )
+        raise StateError(msg) from None
+    except ValueError:
+        msg = (
+            "the directory of the stored windows is damaged: its checksum differs; restore the"
+            " checkpoint from a copy or start with a new one"
+        )
+        raise StateError(msg) from None

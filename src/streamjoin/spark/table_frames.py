@@ -174,9 +174,11 @@ def _emitted(packed: DataFrame, shard: TableShard) -> DataFrame:
     if not packed.isStreaming:
         return packed.groupBy("shard").applyInArrow(shard.bounded, shard.form.schema)
     if shard.is_timed and not has_watermark(packed):
-        # Nothing is late by this watermark: its column is dropped before the operator sees it.
-        ticks = packed.withColumn("tick", F.timestamp_micros("clock"))
-        packed = ticks.withWatermark("tick", "0 seconds").drop("tick")
+        # It moves with every batch that has rows, whatever becomes of the clock. Nothing is late by
+        # it: its column is dropped before the operator sees it.
+        ticks = packed.withColumn("tick", F.timestamp_millis("tick"))
+        packed = ticks.withWatermark("tick", "0 seconds")
+    packed = packed.drop("tick")
     return packed.groupBy("shard").transformWithStateInPandas(
         TableProcessor(shard),
         shard.form.schema,

@@ -23,13 +23,14 @@ from streamjoin.joins.table.settings import PART, STREAM, TableJoin
 from streamjoin.spark.pack import Batches, gathered, serialized
 from streamjoin.spark.routing import Split
 from streamjoin.spark.table_access import TableAccess
-from streamjoin.spark.worker import settle
+from streamjoin.spark.worker import running, settle
 
 PACKED_ROWS_DDL: Final = (
     "shard long, part int, chunk int, clock long, total long, nulls long, version string, "
-    "blob binary, loose binary"
+    "blob binary, loose binary, tick long"
 )
-
+FIRST_TICK: Final = 4_102_444_800_000
+"""Of batch 0; later than any clock, by which ticks went in older checkpoints."""
 
 FEWEST: Final = 1000
 SAMPLE: Final = 8192
@@ -106,8 +107,9 @@ class TablePacker:
             pa.array([version] * n, pa.string()),
             serialized(found, split),
             pa.array([loose_blob] + [None] * (n - 1), pa.binary()),
+            pa.array([FIRST_TICK + (running().batch or 0)] * n, pa.int64()),
         ]
-        names = ["shard", *PackedRows._fields]
+        names = ["shard", *PackedRows._fields, "tick"]
         return pa.RecordBatch.from_arrays(columns, names)
 
     def _places(self, rows: pa.RecordBatch) -> tuple[NDArray[np.int32], str]:

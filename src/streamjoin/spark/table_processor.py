@@ -1,7 +1,7 @@
 """The stateful operator of a join with a table: called once per shard and micro-batch.
 
 Rows that may wait do so while the stream brings more. Spark runs one batch without data whenever
-the watermark has moved and nothing new is there; the clock of the map tasks is that watermark, so
+the watermark has moved and nothing new is there; the number of the batch is that watermark, so
 such a batch comes when the stream pauses. Then a timer of each shard that left something goes off,
 and all of it is answered: with the trigger `availableNow` the query so ends with nothing left.
 """
@@ -20,16 +20,19 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from streamjoin.errors import TableError
 from streamjoin.joins.base import MemoryStore, WindowStore
-from streamjoin.joins.table.arrivals import TableArrival, stored
+from streamjoin.joins.table.arrivals import SEVERAL, TableArrival, stored
 from streamjoin.joins.table.logic import TableJoinLogic
 from streamjoin.joins.table.settings import PART, TableJoin
 from streamjoin.joins.table.state import TableJoinState
+from streamjoin.spark.blobs import read_rows
+from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.processor import gather, read_agreed, to_frame
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore, local_folder
+from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore
 from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_pack import PackedRows, from_batches, from_frames
 from streamjoin.spark.worker import Run, running, settle
+from streamjoin.tables.base import OpenTable
 
 METRICS: Final = (
     "rows", "null", "hits", "looked_up", "loads", "pairs", "alone", "waiting_rows", "spilled_rows",
@@ -122,7 +125,7 @@ class TableShard:
             changes = current.since(state.version)
         patient = patient and self.access.is_patient(current)
         logic = TableJoinLogic(self.join, state, store, current.table, is_patient=patient)
-        arrival = self._arrival(packed, current.table.version)
+        arrival = self._arrival(packed, current.table)
         try:
             results = logic.on_batch(arrival, call.now_us, changes, call.end)
             for columns in gather(results, self.join.piece_bytes):
@@ -137,23 +140,22 @@ class TableShard:
         counters = [logic.counts[name] for name in METRICS]
         yield self.form.counters_table(counters, logic.details)
 
-    def _arrival(self, packed: list[PackedRows], version: str) -> TableArrival:
+    def _arrival(self, packed: list[PackedRows], table: OpenTable) -> TableArrival:
         schema = stored(self.join.stream, pa.field(PART, pa.int32()))
-        blobs = [pa.ipc.read_record_batch(pa.py_buffer(row.blob), schema) for row in packed]
+        blobs = [read_rows(row.blob, schema) for row in packed]
         plain = schema.names[: len(self.join.stream)]
         loose_schema = pa.schema([schema.field(name) for name in plain])
-        loose = [
-            pa.ipc.read_record_batch(pa.py_buffer(row.loose), loose_schema)
-            for row in packed
-            if row.loose is not None
-        ]
+        loose = [read_rows(row.loose, loose_schema) for row in packed if row.loose is not None]
         nothing = pa.RecordBatch.from_pylist([], schema)
         rows = pa.concat_batches([nothing, *blobs])
-        is_known = self.join.is_routed and all(row.version == version for row in packed)
+        parts = np.asarray(rows.column(PART))
+        # Of another version of the table numbers mean nothing; nor do those that it does not have.
+        is_known = self.join.is_routed and all(row.version == table.version for row in packed)
+        can_be = (parts >= SEVERAL) & (parts < len(table.partition_rows))
         return TableArrival(
             rows.drop_columns([PART]),
             pa.concat_batches([nothing.select(plain), *loose]),
-            np.asarray(rows.column(PART)) if is_known else None,
+            parts if is_known and can_be.all() else None,
         )
 
     def _read(self, directory: bytes | None) -> TableJoinState:

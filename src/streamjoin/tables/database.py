@@ -3,25 +3,38 @@
 import importlib
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
 from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableError
 from streamjoin.tables.tries import Tries
 
-_CONNECT_SECONDS: Final = 5
+_HOPEFUL: Final = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 15_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""How soon it is noticed that a machine, or the way to it, is gone: half a minute at most."""
+_LOGIN: Final = re.compile(r"\A[^/@]*@")  # as PostgreSQL reads it: what a ? is in is no option
+_PASSWORDS: Final = (re.compile(r"://[^:@/?]*:(.*)@"), re.compile(r"[?&]\w*password=([^&]+)"))
 _GONE: Final = ("08", "40", "53", "57P")  # SQLSTATE: no connection, conflict, too busy, shut down
 _REFUSED: Final = re.compile(  # what a server says that will not say anything else the next time
     r"authentication failed|no password supplied|(role|database) .* does not exist|pg_hba\.conf"
 )
+_HIDDEN: Final = "***"
 _NAMES: Final = {"sqlite": "sqlite", "postgresql": "postgresql", "postgres": "postgresql"}
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,23 +75,26 @@ class Address:
 
     @property
     def safe(self) -> str:
-        """The address without password and options."""
+        """The address without password and options; no more of it than is surely neither."""
         scheme, mark, rest = str(self.uri).partition("://")
         if not mark:
-            return scheme
-        where, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
-        user = rest.rpartition("@")[0].partition(":")[0].partition("/")[0]
-        return f"{scheme}://{user}{'@' if user else ''}{where}{slash}{path}"
+            return _HIDDEN
+        said, _, options = rest.partition("?")
+        if self.kind == "sqlite":
+            return f"{scheme}://{said}"
+        login, at, where = said.rpartition("@")
+        if "@" in options:  # perhaps a password, whose end nobody knows
+            login, at, where = said, "@", _HIDDEN
+        user = re.split("[:/@]", login, maxsplit=1)[0]
+        return f"{scheme}://{user}{at if user else ''}{where}"
 
     def hide(self, text: str) -> str:
         """A driver's message in one line and without the password."""
-        try:
-            password = urlsplit(self.uri).password
-        except ValueError:
-            password = None
-        for secret in filter(None, (self.uri, password, unquote(password or ""))):
-            text = text.replace(secret, "***")
-        text = re.sub(r"(password=)[^&\s]+", r"\1***", text)
+        found = [secret for kind in _PASSWORDS for secret in kind.findall(self.uri)]
+        found += [password.partition("@")[0] for password in found]  # where PostgreSQL ends it
+        for secret in filter(None, (self.uri, *found, *map(unquote, found))):
+            text = text.replace(secret, _HIDDEN)
+        text = re.sub(r"(password=)[^&\s]+", rf"\1{_HIDDEN}", text)
         return " ".join(text.split())
 
 
@@ -93,41 +109,47 @@ class Database:
         Name of the table, for messages.
     patience
         Seconds for which a query is tried again; None for the default, 0 to fail at once.
+    doing
+        What cannot be done with the table if there is no answer, for messages.
     """
 
-    def __init__(self, address: Address, table: str, patience: float | None = None) -> None:
-        self.address, self.table, self._patience = address, table, patience
+    def __init__(
+        self, address: Address, table: str, patience: float | None = None, doing: str = "read"
+    ) -> None:
+        self.address, self.table, self._patience, self._doing = address, table, patience, doing
         self._driver = _driver(address.kind or "")
         self._connection: Any = None
 
     def query(self, sql: str, parameters: pa.RecordBatch | None = None) -> pa.Table:
         """The rows of a query; tried again if the database has gone away meanwhile."""
+        return self.attempt(lambda connection: self._fetch(connection, sql, parameters))
+
+    def attempt(self, work: Callable[[Any], T]) -> T:
+        """What a function makes of a connection, which commits each statement by itself.
+
+        It is called again, with a new connection, if the database has gone away meanwhile.
+        """
         tries = Tries(self._patience)
-        while isinstance(answer := self._ask(sql, parameters), str):
-            if _REFUSED.search(answer):
-                raise self._refused(answer)
-            _log.warning("%s: no answer (%s)", self.table, answer)
+        while True:
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                return work(self._connection)
+            except self._driver.Error as error:
+                self.close()
+                said = self.address.hide(str(error))
+                if not _is_gone(error):
+                    msg = f"{self._cannot}: {said}"
+                    raise DataError(msg) from None
+            if _REFUSED.search(said):
+                raise self._refused(said)
+            _log.warning("%s: no answer (%s)", self.table, said)
             if not tries.again():
-                raise self._unreachable(answer)
-        return answer
+                raise self._unreachable(said)
 
-    def _ask(self, sql: str, parameters: pa.RecordBatch | None) -> pa.Table | str:
-        """The rows; or why the database did not answer, which may be another time."""
-        try:
-            return self._try(sql, parameters)
-        except self._driver.Error as error:
-            self.close()
-            said = self.address.hide(str(error))
-            if _is_gone(error):
-                return said
-            msg = f"the table {self.table!r} in {self.address.safe} cannot be read: {said}"
-            raise DataError(msg) from None
-
-    def _try(self, sql: str, parameters: pa.RecordBatch | None) -> pa.Table:
-        if self._connection is None:
-            self._connection = self._connect()
+    def _fetch(self, connection: Any, sql: str, parameters: pa.RecordBatch | None) -> pa.Table:
         # A new cursor each time: one that has failed may skip rows of its next query.
-        with self._connection.cursor() as cursor:
+        with connection.cursor() as cursor:
             if self.address.kind == "sqlite":
                 # Types are taken from the first rows: let them be all rows.
                 cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": 1 << 20})
@@ -140,25 +162,31 @@ class Database:
             path = self.address.path
             if not Path(path).is_file():
                 msg = (
-                    f"the table {self.table!r} cannot be read: there is no file {path}; "
+                    f"the table {self.table!r} cannot be {self._doing}: there is no file {path}; "
                     "name the file of an SQLite database"
                 )
                 raise TableError(msg)
             uri = f"file:{quote(path)}?mode=ro"
-        elif "connect_timeout=" not in uri:
-            uri += f"{'&' if '?' in uri else '?'}connect_timeout={_CONNECT_SECONDS}"
+        else:
+            rest = _LOGIN.sub("", uri.partition("://")[2], count=1)
+            added = [f"{name}={n}" for name, n in _HOPEFUL.items() if f"{name}=" not in rest]
+            uri += ("&" if "?" in rest else "?") + "&".join(added)
         return self._driver.connect(uri, autocommit=True)
+
+    @property
+    def _cannot(self) -> str:
+        return f"the table {self.table!r} in {self.address.safe} cannot be {self._doing}"
 
     def _refused(self, said: str) -> TableError:
         return TableError(
-            f"the table {self.table!r} in {self.address.safe} cannot be read: the database does "
-            f"not let us in ({said}); correct user, password or database in the uri"
+            f"{self._cannot}: the database does not let us in ({said}); correct user, password or "
+            "database in the uri"
         )
 
     def _unreachable(self, said: str) -> TableError:
         return TableError(
-            f"the table {self.table!r} in {self.address.safe} cannot be read: the database does "
-            f"not answer ({said}); see that it runs, then start the query again"
+            f"{self._cannot}: the database does not answer ({said}); see that it runs, then start "
+            "the query again"
         )
 
     def close(self) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from streamjoin._private import open_private
+from streamjoin.core.sealed import parse_json
 from streamjoin.tables.key_segment import is_whole
 from streamjoin.tables.key_sort import Written
 from streamjoin.tables.parquet_files import Stamp
@@ -91,7 +93,7 @@ class Contents:
         }
         text = json.dumps(said)
         draft = folder / f"{LIST}.new"
-        with draft.open("w", encoding="utf-8") as file:
+        with open_private(draft, "w") as file:
             file.write(f"{zlib.crc32(text.encode()):08x}\n{text}")
             file.flush()
             os.fsync(file.fileno())
@@ -103,7 +105,7 @@ class Contents:
         path = folder / LIST
         try:
             crc, text = path.read_text(encoding="utf-8").split("\n", 1)
-            said = json.loads(text)
+            said = parse_json(text)
             if int(crc, 16) != zlib.crc32(text.encode()) or said["form"] != _FORM:
                 msg = "it is damaged or of another version"
                 raise ValueError(msg)

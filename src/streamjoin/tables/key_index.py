@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from streamjoin._private import make_private, open_private
 from streamjoin._typing import Keys
 from streamjoin.errors import TableError
 from streamjoin.tables.base import Changes
@@ -79,6 +80,7 @@ class KeyIndex:
     def refresh(self) -> Changes | None:
         """Cover the files that there are now; what has changed, if anything."""
         before = self.view.contents
+        self._look()
         with _locked(self._folder):
             now = self._current()
             self.view = self._viewed(now, self.view)
@@ -87,6 +89,12 @@ class KeyIndex:
             return Changes(whole=True)
         was, are = set(before.live.values()), set(now.live.values())
         return Changes(False, _numbers(are - was), _numbers(was - are)) if was != are else None
+
+    def _look(self) -> None:
+        """Let the source check what it keeps, which takes long the first time: not in the lock."""
+        stored = Contents.load(self._folder)
+        for file in stored.live.values() if stored is not None else ():
+            self._source.has(file.path, file.stamp)
 
     def _current(self) -> Contents:
         """What covers the files there are; if one goes while they are read, those there are then.
@@ -210,11 +218,12 @@ def _refuse_too_many(n_rows: int) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     """One process at a time; the others of this machine wait."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / _LOCK).open("wb")
+        make_private(folder)
+        file = open_private(folder / _LOCK, "wb")
     except OSError as error:
         msg = (
-            f"folder: {folder} cannot be used ({error.strerror}); allowed: one that can be written"
+            f"folder: {folder} cannot be used ({error.strerror}); allowed: one that this user, and"
+            " nobody else, can write to"
         )
         raise TableError(msg) from error
     with file:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin._private import open_private
 from streamjoin._typing import Keys
 
 BLOCK: Final = 512
@@ -112,8 +113,9 @@ class KeySort:
         path = self._scratch.with_name(f"{self._scratch.name}-{len(self._runs)}")
         keys, places = self._sorted()
         run = Run(path.with_suffix(".keys"), path.with_suffix(".places"), len(keys))
-        run.keys.write_bytes(keys.data)
-        run.places.write_bytes(places.data)
+        for file, array in ((run.keys, keys), (run.places, places)):
+            with open_private(file, "wb") as opened:
+                opened.write(array.data)
         self._runs.append(run)
 
 
@@ -195,8 +197,8 @@ def write_segment(path: Path, parts: Iterable[Entries], twice: set[int]) -> Writ
     firsts: list[Keys] = []
     last: int | None = None
     with (
-        path.with_suffix(".keys").open("wb") as keys_file,
-        path.with_suffix(".places").open("wb") as places_file,
+        open_private(path.with_suffix(".keys"), "wb") as keys_file,
+        open_private(path.with_suffix(".places"), "wb") as places_file,
     ):
         for keys, places in parts:
             if not len(keys):

@@ -301,6 +301,21 @@ def test_no_row_waits_longer_than_allowed(algorithm: str) -> None:
         assert state.waiting or now < 2
 
 
+@pytest.mark.parametrize("algorithm", ["meshjoin", "hybridjoin"])
+def test_no_row_waits_for_a_clock_that_was_put_back(algorithm: str) -> None:
+    join = settings(algorithm=algorithm, is_cached=False, wait_us=3 * SECOND, work_share=0.5)
+    table = table_of(join, list(range(40)), list(range(0, 40, 5)))
+    store, state = MemoryStore(), TableJoinState()
+    found = Counter[Result]()
+    for batch in range(12):
+        now = 1000 + batch if batch < 6 else 700 + batch
+        logic = TableJoinLogic(join, state, store, table)
+        found += fed(logic, rows(join, [batch, batch + 7, batch + 20], 3 * batch), now)
+        least = 3 * batch if batch == 6 else 3 * (batch - 4)  # all was answered in batch 6
+        assert set(range(least)) <= {number for number, _ in found}
+        assert bool(state.waiting) == (batch != 6) or batch < 2
+
+
 def test_memory_makes_the_fullest_partition_go_first() -> None:
     join = settings(algorithm="hybridjoin", is_cached=False, memory=600, wait_us=100 * SECOND)
     table = table_of(join, list(range(30)), [10, 20])

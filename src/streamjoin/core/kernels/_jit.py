@@ -1,9 +1,11 @@
 """The one place that names Numba: compiled once, kept on disk, free of the interpreter lock."""
 
 from collections.abc import Callable
-from typing import ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numba
+
+from streamjoin.core.kernels._cache import KernelCache
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -23,8 +25,7 @@ class Kernel(Protocol[P, R]):
 def njit(function: Callable[P, R]) -> Kernel[P, R]:
     """Compile a function of arrays and numbers on its first call.
 
-    The machine code is kept next to the source. Numba notices when a kernel's own file changes, not
-    when a kernel that it calls in another file does.
+    The machine code is kept, as `_cache` says, until any kernel's source changes.
 
     Examples
     --------
@@ -34,5 +35,7 @@ def njit(function: Callable[P, R]) -> Kernel[P, R]:
     >>> order.tolist(), begin.tolist()
     ([0, 1], [0, 2])
     """
-    compiled = numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+    compiled: Any = numba.njit(nogil=True, boundscheck=False)(function)
+    if compiled is not function:  # as it is where Numba is told to do nothing
+        compiled._cache = KernelCache(function)
     return cast(Kernel[P, R], compiled)

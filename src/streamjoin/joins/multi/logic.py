@@ -293,8 +293,9 @@ class MultiJoinLogic:
             late, rest = split_late(arrival, watermark)
             self.late.append(late)
             on_time.append(rest)
-            self.counts[f"rows_{one.name}"] = len(arrival.batch) + arrival.nulls
+            self.counts[f"rows_{one.name}"] = len(arrival.batch) + arrival.nulls + arrival.ahead
             self.counts[f"null_{one.name}"] = arrival.nulls
+            self.counts[f"ahead_{one.name}"] = arrival.ahead
             self.counts[f"late_{one.name}"] = len(late)
             self.counts[f"idle_late_{one.name}"] = int((late.late_by <= gap).sum())
         self.counts["work"] = sum(len(arrival.batch) for arrival in arrivals)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 PER_INPUT: Final = (
-    "rows", "late", "idle_late", "null", "probed", "skipped", "state_rows", "state_bytes",
+    "rows", "late", "idle_late", "null", "ahead", "probed", "skipped", "state_rows", "state_bytes",
 )  # fmt: skip
 """Counted of each input: rows that came, that were late, late because an idle input was given up
-on, without a key or a time; those that probed and that did not, to keep within the budget; and what
-is remembered of it."""
+on, without a key or a time, with a time too far ahead of the clock; those that probed and that did
+not, to keep within the budget; and what is remembered of it."""
 OF_ALL: Final = (
     "intermediate",
     "probed_intermediate",

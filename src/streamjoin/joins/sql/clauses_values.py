@@ -14,12 +14,12 @@ from streamjoin.joins.sql.query_text import Text
 from streamjoin.planning.drivers import ORDERS
 from streamjoin.windows import Rows
 
-_ROWS: Final = re.compile(r"(-?\d+)\s*(?:rows?|tuples?)", re.IGNORECASE)
-_NUMBER: Final = r"(-?\d+(?:\.\d+)?)"
+_ROWS: Final = re.compile(r"(-?\d{1,30})\s*(?:rows?|tuples?)", re.IGNORECASE)
+_NUMBER: Final = r"(-?\d{1,30}(?:\.\d{1,30})?)"
 _CPU: Final = re.compile(_NUMBER + r"\s*cpu", re.IGNORECASE)
 _CPU_TIME: Final = re.compile(r"(.+?)\s*cpu", re.IGNORECASE)
 _RATE: Final = re.compile(_NUMBER + r"\s*(?:tuples|rows)\s+per\s+second", re.IGNORECASE)
-_MEMORY_ROWS: Final = re.compile(r"(-?\d+)\s*(?:rows|tuples)\s+memory", re.IGNORECASE)
+_MEMORY_ROWS: Final = re.compile(r"(-?\d{1,30})\s*(?:rows|tuples)\s+memory", re.IGNORECASE)
 _MEMORY: Final = re.compile(r"(.+?)\s*memory", re.IGNORECASE)
 _BUDGET: Final = "0.3 CPU, 200 MS CPU, 300 TUPLES PER SECOND, 64 MB MEMORY, 5000 ROWS MEMORY"
 _HINT: Final = re.compile(r"/\*\+\s*budget\s*\((.*)\)\s*\*/", re.IGNORECASE | re.DOTALL)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from streamjoin.core.predicate.build import NotUnderstoodError
 from streamjoin.core.predicate.expressions import Literal
 
-_WHOLE: Final = re.compile(r"-?\d+")
+_WHOLE: Final = re.compile(r"-?\d{1,38}")  # not more digits than a decimal has
 _DATE: Final = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)")
 _TIME: Final = re.compile(
     _DATE.pattern + r"(?:[ T](\d\d?):(\d\d?):(\d\d?)(?:\.(\d{1,6}))?)?(Z|[+-]\d\d:\d\d)?"
@@ -67,7 +67,10 @@ def double(number: str, text: str) -> Literal:
     >>> double("5", "5D").value
     5.0
     """
-    value = float(number)
+    try:
+        value = float(number)
+    except ValueError:  # sqlglot takes 1e for a number
+        raise NotUnderstoodError from None
     if not isfinite(value):
         raise NotUnderstoodError
     return Literal(pa.float64(), value, text)
@@ -119,7 +122,10 @@ def moment(text: str, time_zone: str | None) -> Literal:
         place = ZoneInfo(time_zone) if zone is None and time_zone is not None else zone
     except (KeyError, ValueError):
         raise NotUnderstoodError from None
-    value = value.replace(tzinfo=place).astimezone(timezone.utc)
+    try:
+        value = value.replace(tzinfo=place).astimezone(timezone.utc)
+    except OverflowError:  # before the year 1 or after 9999 in UTC
+        raise NotUnderstoodError from None
     return Literal(pa.timestamp("us", "UTC"), value, f"TIMESTAMP'{value:{_FORM}}Z'")
 
 

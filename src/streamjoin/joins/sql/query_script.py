@@ -13,7 +13,7 @@ SELECT ... FROM nyc, tokyo WHERE ... WINDOW 10 MINUTES;
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlglot import Token, TokenType
 
@@ -26,6 +26,9 @@ _STATEMENTS: Final = "SET ..., CREATE STREAM ..., then one SELECT or INSERT INTO
 _OF_STREAM: Final = ("USING", "OPTIONS", "TIME", "LATENESS", "AS")
 _OF_TARGET: Final = ("OPTIONS", "CHECKPOINT", "EVERY", "FOR")
 
+Option: TypeAlias = str | dict[str, str]
+"""A value, or the name of the environment variable that has it, under ``env``."""
+
 
 @dataclass(frozen=True)
 class CreatedStream:
@@ -35,7 +38,7 @@ class CreatedStream:
     start: int
     format: str
     schema: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)
     time: str | None = None
     lateness: str | None = None
     select: tuple[str, ...] = ()
@@ -48,7 +51,7 @@ class Target:
     start: int
     format: str = "console"
     path: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)
     checkpoint: str | None = None
     every: str | None = None
     duration: str | None = None
@@ -113,7 +116,7 @@ def _created(reader: Reader) -> CreatedStream:
         reader.fail("USING and a format, such as USING parquet")
     made: dict[str, str] = {}
     source = reader.name_or_text("a format such as parquet")
-    options: dict[str, str] = {}
+    options: dict[str, Option] = {}
     select: tuple[str, ...] = ()
     while reader.at < len(reader.tokens):
         if reader.accept("OPTIONS"):
@@ -141,7 +144,7 @@ def _last(reader: Reader) -> tuple[Target, Query]:
         reader.fail("INTO and a format, such as INSERT INTO parquet 'out'")
     made: dict[str, str] = {}
     sink = reader.name_or_text("a format such as parquet")
-    options: dict[str, str] = {}
+    options: dict[str, Option] = {}
     if reader.sees_text():
         made["path"] = reader.text_in_quotes()
     while not reader.sees("SELECT", "WITH"):
@@ -167,22 +170,26 @@ def _select(reader: Reader) -> tuple[str, ...]:
     return tuple(map(reader.text.cut, found))
 
 
-def _options(reader: Reader) -> dict[str, str]:
-    """``(path 'data', kafka.group.id = 'x', rate 500)``: names, then a value."""
+def _options(reader: Reader) -> dict[str, Option]:
+    """``(path 'data', kafka.group.id = 'x', rate 500)``: names, then a value.
+
+    ``name ENV LOGIN`` takes the value from the environment, as a pipeline file does.
+    """
     example = "(name 'value', ...), such as (path 'data/nyc', rate 500)"
     inside = reader.parenthesis()
     if inside is None:
         reader.fail(example)
-    found = {}
+    found: dict[str, Option] = {}
     for item in listed(inside, list(depths(inside))) if inside else []:
         minus = len(item) > 1 and item[-2].token_type == TokenType.DASH
-        words = item[:-2] if minus else item[:-1]
+        env = len(item) > 2 and item[-2].text.upper() == "ENV"
+        words = item[:-2] if minus or env else item[:-1]
         name = [token for token in words if token.token_type != TokenType.EQ]
         if not name or any(t.token_type in (TokenType.NUMBER, TokenType.COMMA) for t in name):
             start = item[0].start if item else inside[0].start
             raise reader.text.error(start, f"OPTIONS: cannot read it; allowed: {example}")
         value = f"-{item[-1].text}" if minus else item[-1].text
-        found["".join(token.text for token in name)] = value
+        found["".join(token.text for token in name)] = {"env": value} if env else value
     return found
 
 

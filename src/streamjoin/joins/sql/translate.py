@@ -25,6 +25,8 @@ _COMPARISONS: Final[dict[type, str]] = {
     exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }
+_DEEPEST: Final = 100
+"""Levels of an expression. Spark evaluates deeper ones: Python has less room for them."""
 _ARITHMETIC: Final[dict[type, str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
 
 
@@ -50,6 +52,7 @@ class Translator:
     def __init__(self, columns: Columns, time_zone: str | None) -> None:
         self._columns = columns
         self._time_zone = time_zone
+        self._level = 0
 
     def conjunct(self, node: Node) -> Expression:
         """A condition that must hold by itself, so that false and null are the same."""
@@ -67,6 +70,15 @@ class Translator:
         return expression
 
     def _expression(self, node: Node) -> Expression:
+        if self._level == _DEEPEST:
+            raise NotUnderstoodError
+        self._level += 1
+        try:
+            return self._made(node)
+        finally:
+            self._level -= 1
+
+    def _made(self, node: Node) -> Expression:
         kind = type(node)
         if kind in _COMPARISONS:
             return build.compare(_COMPARISONS[kind], *self._both(node))

@@ -39,6 +39,8 @@ Counts = Counter[str]
 REVIEW: Final = 16
 """Batches after which the division of the memory is thought over."""
 ENOUGH_ROWS: Final = 1000
+SMALL_STEP: Final = 1_000_000
+"""Microseconds by which a clock may be put back without notice."""
 
 
 class TableJoinLogic:
@@ -96,11 +98,14 @@ class TableJoinLogic:
         changes
             How the table differs from what it was in the batch before; None for not at all.
         end
-            Whether the stream ends here: all that waits is answered.
+            Whether the stream ends here: all that waits is answered. So it is after the clock was
+            put back, for then nobody knows how long anything has waited.
 
         The caller must exhaust the iterator; `counts` then speaks of this batch.
         """
         self.counts = Counts(rows=len(arrival.rows) + len(arrival.loose), null=len(arrival.loose))
+        if now_us < self.state.clock - SMALL_STEP:
+            self.state.clock, end = now_us, True
         work = Work(
             self.join, self.state, self._store, Parts(self.join, self._table), Answers(self.join),
             now_us, end, self._clock, self._is_patient,

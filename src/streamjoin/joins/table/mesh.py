@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.core.index import HashIndex
+from streamjoin.errors import StateError
 from streamjoin.joins.table.answers import Columns
 from streamjoin.joins.table.arrivals import row_keys, stored
 from streamjoin.joins.table.back_ends import Places, Unreached, reaching
@@ -141,6 +142,12 @@ class Mesh:
     def _answered(self, run: Run) -> NDArray[np.bool_]:
         blob = self._store.get_blob(_key(run))
         if blob is None:
+            if run.left != run.rows:
+                msg = (
+                    f"which waiting rows of run {run.slice} are answered is missing in the state;"
+                    " restore the checkpoint from a copy or start with a new one"
+                )
+                raise StateError(msg)
             return np.zeros(run.rows, np.bool_)
         return np.unpackbits(np.frombuffer(blob, np.uint8), count=run.rows).astype(np.bool_)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from streamjoin.errors import StateError
 from streamjoin.joins.table.arrivals import stored
 from streamjoin.joins.table.settings import PART
 from streamjoin.joins.table.state import PARTS, WAITING, Run
@@ -46,8 +47,14 @@ class Waiting:
         self._read: dict[int, pa.RecordBatch] = {}
         blob = work.store.get_blob(PARTS)
         known = np.empty((3, 0), np.int64)
-        if blob is not None:
+        if blob is not None and len(blob) % known.itemsize == 0:
             known = np.frombuffer(blob, np.int64).reshape(3, -1)
+        if known[0].sum() != self._state.n_waiting:
+            msg = (
+                "what the waiting rows wait for is missing in the state, or is of others; restore"
+                " the checkpoint from a copy or start with a new one"
+            )
+            raise StateError(msg)
         more = max(0, work.parts.n - known.shape[1])
         new = np.repeat([[0], [LATEST], [NEVER]], more, axis=1)
         self.rows, self.since, self._loaded = np.concatenate([known, new], axis=1)

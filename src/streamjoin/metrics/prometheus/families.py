@@ -61,8 +61,8 @@ _ROWS = (
     _counter(
         "left_out_rows",
         "Rows left out, each by one cause: late; idle_late (an idle stream was given up on); null "
-        "(no key or no time); dropped (not let in, for the CPU); cut (forgotten early, for the "
-        "memory).",
+        "(no key or no time); ahead (a time too far ahead of the clock); dropped (not let in, for "
+        "the CPU); cut (forgotten early, for the memory).",
         of.left_out, "input", "cause",
     ),
     _counter(

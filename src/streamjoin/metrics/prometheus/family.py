@@ -120,6 +120,7 @@ def left_out(seen: JoinSeen) -> Iterator[Sample]:
             "late": one.late - one.idle_late,
             "idle_late": one.idle_late,
             "null": one.null,
+            "ahead": one.ahead,
             "dropped": one.dropped,
             "cut": one.cut,
         }

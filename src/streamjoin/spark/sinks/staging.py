@@ -1,0 +1,166 @@
+"""A table for the rows of one batch, which tasks fill side by side before they count."""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from streamjoin.errors import DataError, TableError
+from streamjoin.spark.pair_id import hashed
+from streamjoin.spark.sinks.server import beside, connected, declared, literal, whole
+from streamjoin.tables.database import Address, Database
+
+PART: Final = "streamjoin_part"
+HASH: Final = "streamjoin_hash"
+_WRITTEN: Final = "part bigint, n bigint, hash bigint"
+_BITS: Final = 2**63 - 1
+_LOCK_SECONDS: Final = 2
+"""For how long a table that is of no use any more is waited for."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a staging table that count: a part of a task that failed is not among them.
+
+    Parameters
+    ----------
+    numbers
+        Numbers of the parts.
+    n_rows
+        Their rows.
+    hash
+        A number that depends on these rows, but not on their order.
+    """
+
+    numbers: tuple[int, ...]
+    n_rows: int
+    hash: int
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A staging table; each try of a batch has its own.
+
+    Parameters
+    ----------
+    address, table
+        The database, and the table that the rows end up in.
+    schema
+        The schema that both are in.
+    name
+        Its name.
+    """
+
+    address: Address
+    table: str
+    schema: str
+    name: str
+
+    @classmethod
+    def of(cls, database: Database, query: str, batch: int) -> "Staging":
+        """A name that no other try has, and that tells to which query it belongs."""
+        schema, _, _ = database.table.rpartition(".")
+        name = f"{_mark(query, database.table)}{batch}_{secrets.token_hex(4)}"
+        return cls(database.address, database.table, schema, name)
+
+    @property
+    def place(self) -> str:
+        """The table as SQL has it."""
+        return beside(self.table, self.name)
+
+    def create(self, cursor: Any, types: Mapping[str, str]) -> None:
+        """Make the table; nothing if an earlier try did whose answer was lost."""
+        # JSON comes as text. What a crash of the server empties is noticed, as rows are counted.
+        kinds = {name: "text" if kind == "jsonb" else kind for name, kind in types.items()}
+        columns = declared({**kinds, PART: "bigint"})
+        cursor.execute(f"CREATE UNLOGGED TABLE IF NOT EXISTS {self.place} ({columns})")
+
+    def remove(self, database: Database) -> None:
+        """Remove the table; the next try does it if that is not possible now.
+
+        A task that hangs may hold a lock on it, which must not stop the query.
+        """
+
+        def drop(cursor: Any) -> None:
+            cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
+            cursor.execute(f"DROP TABLE IF EXISTS {self.place}")
+
+        try:
+            whole(database, drop)
+        except (DataError, TableError) as error:
+            _log.warning("%s is left for the next batch to remove: %s", self.place, error)
+
+    def remove_all(self, database: Database, query: str) -> None:
+        """Remove those that earlier tries have left."""
+        sql = (
+            "SELECT tablename::text AS name FROM pg_tables "
+            f"WHERE schemaname = {literal(self.schema)} "
+            f"AND starts_with(tablename, {literal(_mark(query, self.table))})"
+        )
+        for row in database.query(sql).to_pylist():
+            replace(self, name=row["name"]).remove(database)
+
+    def fill(self, frame: DataFrame) -> Parts:
+        """Let tasks write all rows of a frame; this is where Spark runs the batch."""
+
+        def copy_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return self._copy(batches)
+
+        rows = frame.select("*", hashed(frame, 1).alias(HASH))
+        written = rows.mapInArrow(copy_rows, _WRITTEN).collect()
+        return Parts(
+            tuple(row.part for row in written),
+            sum(row.n for row in written),
+            sum(row.hash for row in written) & _BITS,
+        )
+
+    def _copy(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        database = connected(self.address, self.table)
+        try:
+            for batch in batches:
+                if batch.num_rows:
+                    *names, _ = batch.schema.names
+                    part = database.attempt(partial(self._ingest, batch.select(names)))
+                    number = _added(batch.column(HASH))
+                    yield pa.record_batch({"part": [part], "n": [batch.num_rows], "hash": [number]})
+        finally:
+            database.close()
+
+    def _ingest(self, batch: pa.RecordBatch, connection: Any) -> int:
+        """Write rows as a part of a new number: an earlier try may have come through unnoticed."""
+        part = secrets.randbits(63)
+        numbers = pa.repeat(pa.scalar(part, pa.int64()), batch.num_rows)
+        with connection.cursor() as cursor:
+            rows = pa.Table.from_batches([batch.append_column(PART, numbers)])
+            cursor.adbc_ingest(self.name, rows, mode="append", db_schema_name=self.schema)
+        return part
+
+    def rows(self, parts: Parts) -> str:
+        """What follows FROM to get the rows of these parts."""
+        numbers = ",".join(map(str, parts.numbers))
+        return f"{self.place} WHERE {PART} = ANY('{{{numbers}}}'::bigint[])"
+
+
+def _added(numbers: pa.Array) -> int:
+    """The sum of numbers of 64 bits, without what is too large for 63.
+
+    Examples
+    --------
+    >>> _added(pa.array([2**63 - 1, 2])), _added(pa.array([-1, 3]))
+    (1, 2)
+    """
+    return int(np.asarray(numbers).view(np.uint64).sum()) & _BITS
+
+
+def _mark(query: str, table: str) -> str:
+    """How the names of a query's staging tables begin."""
+    return f"streamjoin_{hashlib.sha256(f'{query} {table}'.encode()).hexdigest()[:16]}_"
