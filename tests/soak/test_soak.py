@@ -58,7 +58,7 @@ import sys, tempfile
 kept, files = [], []
 for line in sys.stdin:
     kept.append(bytearray(b"x" * 8_000_000))
-    files.append(tempfile.NamedTemporaryFile(dir=sys.argv[1], delete=False))
+    files += [tempfile.NamedTemporaryFile(dir=sys.argv[1], delete=False) for _ in range(5)]
     print(flush=True)
 """
 
