@@ -209,12 +209,12 @@ def local_copies(data: bytes) -> None:
 
 
 def seeds() -> list[bytes]:
-    """Each kind of shard, and each kind of damage to its first and to some other blob."""
+    """Each kind of shard: each of its blobs removed, and other damage to the first and another."""
     return [
         bytes([shard, 0, blob, 0, kind, 0, 9, 0])
-        for shard in range(len(SHARDS))
-        for blob in (0, 3)
+        for shard, of in enumerate(SHARDS)
         for kind in (0, 1, 2)
+        for blob in (range(len(of().state)) if kind == 0 else (0, 3))
     ]
 
 

@@ -176,6 +176,28 @@ def test_a_batch_that_is_run_again_goes_by_the_clock_of_its_first_run(
     assert observed(query)["ahead_left"] == 0
 
 
+def test_code_that_reads_rows_is_compiled_once_for_all_batches(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The clock differs from batch to batch: only the two tables that hold it may be code anew."""
+    made = spark.sparkContext._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
+    left, right = streams(spark, tmp_path)
+    out = sj.join(left, right, on="k", time="t", window="10 seconds")
+    counts = []
+
+    def count(frame: DataFrame, _: int) -> None:
+        frame.write.format("noop").mode("overwrite").save()
+        counts.append(made.METRIC_COMPILATION_TIME().getCount())
+
+    more = [rows([(1, (20 + i) * SECOND)], KINDS["timestamp"], 300 + i) for i in range(4)]
+    for side in ("left", "right"):
+        write_batches(tmp_path / side, more, first=3)
+    writer = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.foreachBatch(count).trigger(availableNow=True).start().awaitTermination()
+    assert len(counts) >= 7
+    assert counts[-1] - counts[-4] <= 3 * 2
+
+
 @pytest.mark.parametrize("bad", ["0 seconds", "-1 day", "soon", 5])
 def test_refused(spark: SparkSession, bad: Any) -> None:
     frame = spark.createDataFrame([(1, datetime(2020, 1, 1))], "k INT, t TIMESTAMP")

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.cells import Axis
 from streamjoin.core.index import HashIndex
 from streamjoin.core.window import BasicWindow, cut, decode, encode
+from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, WindowStore
 from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
@@ -152,8 +154,7 @@ class Remembered:
             batch = decode(self._store.get(side, window), self._join.streams[side])
             part = Part(batch, share=window.share)
             if self._join.marks(side):
-                blob = self._store.get_blob(_marks_key(side, window))
-                part.marks = _unpack(blob, len(batch))
+                part.marks = self._read_marks(side, window)
             self._parts[side][window] = part
         return part
 
@@ -181,12 +182,33 @@ class Remembered:
         self._store.remove(side, window)
         self._parts[side].pop(window, None)
         if self._join.marks(side):
-            self._store.remove_blob(_marks_key(side, window))
+            key = _marks_key(side, window)
+            self._store.remove_blob(key)
+            self._state.marked.discard(key)
 
     def _write_marks(self, side: Side) -> None:
         for window, part in self._parts[side].items():
             if part.changed and part.marks is not None:
-                self._store.put_blob(_marks_key(side, window), np.packbits(part.marks).tobytes())
+                self._put_marks(side, window, part.marks)
+
+    def _put_marks(self, side: Side, window: BasicWindow, marks: NDArray[np.bool_]) -> None:
+        key = _marks_key(side, window)
+        self._store.put_blob(key, np.packbits(marks).tobytes())
+        self._state.marked.add(key)
+
+    def _read_marks(self, side: Side, window: BasicWindow) -> NDArray[np.bool_]:
+        key = _marks_key(side, window)
+        blob = self._store.get_blob(key)
+        if blob is not None:
+            bits = np.frombuffer(blob, np.uint8)
+            return np.unpackbits(bits, count=window.rows).astype(np.bool_)
+        if key in self._state.marked:
+            msg = (
+                f"which rows of basic window {window.slice} (batch {window.sequence}) have matched"
+                " is missing; restore the checkpoint from a copy or start with a new one"
+            )
+            raise StateError(msg)
+        return np.zeros(window.rows, np.bool_)
 
     def _append(self, side: Side, part: Part) -> None:
         batch, marks = part.batch, part.marks
@@ -203,8 +225,7 @@ class Remembered:
             self._store.put(side, window, blob)
             self._state.windows[side].append(window)
             if marks is not None and marks[start:stop].any():
-                bits = np.packbits(marks[start:stop]).tobytes()
-                self._store.put_blob(_marks_key(side, window), bits)
+                self._put_marks(side, window, marks[start:stop])
 
 
 def _age(window: BasicWindow) -> tuple[int, int]:
@@ -222,9 +243,3 @@ def _units(window: BasicWindow, unit: str) -> int:
 
 def _marks_key(side: Side, window: BasicWindow) -> BlobKey:
     return MARKS + side, window.slice, window.sequence
-
-
-def _unpack(blob: bytes | None, n: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    if blob is None:
-        return np.zeros(n, np.bool_)
-    return np.unpackbits(np.frombuffer(blob, np.uint8), count=n).astype(np.bool_)

@@ -15,7 +15,7 @@ from streamjoin.core.stream import Stream
 from streamjoin.core.window import BasicWindow
 from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.base import BlobKey, OutputColumn
 from streamjoin.joins.progress import Progress
 from streamjoin.planning.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.regulation import Shedding, SheddingState
@@ -174,6 +174,8 @@ class WindowJoinState(Progress):
         What is known for keeping limits; None where there are none.
     sampled
         Bytes of the samples of rows that were cut off.
+    marked
+        Keys of the bitmaps that say which rows have matched.
     """
 
     sequence: int = 0
@@ -186,6 +188,7 @@ class WindowJoinState(Progress):
     selectivity: list[float | None] = field(default_factory=lambda: [None, None])
     shedding: SheddingState | None = None
     sampled: list[int] = field(default_factory=lambda: [0, 0])
+    marked: set[BlobKey] = field(default_factory=set)
 
     @property
     def newest(self) -> int | None:
@@ -202,17 +205,20 @@ class WindowJoinState(Progress):
         """Values that JSON can hold."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         values["windows"] = [[list(asdict(w).values()) for w in side] for side in self.windows]
+        values["marked"] = sorted(self.marked)
         if self.shedding is not None:
             values["shedding"] = self.shedding.to_dict()
         return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "WindowJoinState":
-        """Read `to_dict` back."""
+        """Read `to_dict` back; 0.1.0 did not say what is marked."""
         left, right = ([BasicWindow.of(w) for w in side] for side in values["windows"])
         shed = values.get("shedding")
         shedding = None if shed is None else SheddingState.from_dict(shed)
-        return cls(**{**values, "windows": (left, right), "shedding": shedding})
+        marked = {(kind, slice_, number) for kind, slice_, number in values.get("marked", ())}
+        read = {"windows": (left, right), "shedding": shedding, "marked": marked}
+        return cls(**{**values, **read})
 
     def with_windows(
         self, windows: tuple[list[BasicWindow], list[BasicWindow]]
@@ -228,6 +234,7 @@ class WindowJoinState(Progress):
             selectivity=list(self.selectivity),
             shedding=None,  # what a budget left is counted once, with the rows it was kept for
             sampled=[0, 0],
+            marked=set(),  # only inner joins spread keys: nothing is marked
             windows=windows,
         )
 
