@@ -5,10 +5,11 @@ the year 3000 in each of them would make all later ones late. Spark compares eac
 of its micro-batch, which it writes to the checkpoint before the batch runs: a batch that is run
 again decides the same.
 
-That time comes to the rows as a broadcast table of one row. As a literal it would stand in the code
-that Spark generates for reading them: each micro-batch would have other code, to be compiled twice
-(to bytecode by Spark, to machine code by Java) and slow until then. A fifth of a busy query's
-throughput was lost to that.
+A literal of that time would stand in the code that Spark generates for reading rows: each batch
+would have other code, compiled twice (to bytecode by Spark, to machine code by Java) and slow until
+then. A fifth of a busy query's throughput was lost to that. So a bound of whole days compares with
+the date of the batch, whose code is good for a day; any other one with the clock itself, which
+comes to the rows as a broadcast table of one row and takes Spark a small job in each batch.
 """
 
 from datetime import timedelta
@@ -25,6 +26,9 @@ from streamjoin.spark.columns import named
 AHEAD: Final = "_ahead"
 """Column that says of a row that its time cannot be true."""
 _NEWEST: Final = "_streamjoin_newest"
+_DAY_US: Final = 86_400_000_000
+_MOST_DAYS: Final = 3_000_000
+"""What Spark can add to a date and have a timestamp: the year 8000 or so is far enough."""
 
 
 def check_ahead(ahead: Duration | None, frame: DataFrame) -> int | None:
@@ -46,6 +50,10 @@ def with_ahead(frame: DataFrame, time: str, ahead_us: int) -> DataFrame:
     >>> [row._ahead for row in with_ahead(rows, "t", 60_000_000).collect()]
     [False, True, None]
     """
+    days, rest = divmod(ahead_us, _DAY_US)
+    if rest == 0 and days <= _MOST_DAYS:
+        first = F.date_add(F.current_date(), days + 1).cast(frame.schema[time].dataType)
+        return frame.select("*", (named(time) >= first).alias(AHEAD))
     local = isinstance(frame.schema[time].dataType, TimestampNTZType)
     now = F.localtimestamp() if local else F.current_timestamp()
     newest = frame.sparkSession.range(0, 1, 1, numPartitions=1).select(

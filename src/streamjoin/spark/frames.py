@@ -114,7 +114,7 @@ def join(
         this makes late are counted as ``idle_late_left`` and ``idle_late_right``.
     ahead
         How far a row of a stream may be ahead of the clock, by the time at which Spark begins its
-        micro-batch.
+        micro-batch; whole days count by the date, so that with ``"1 day"`` tomorrow is allowed.
         A row that is further ahead comes from a wrong clock: it moves no window and matches
         nothing, as if its time were null, and is counted as ``ahead_left`` or ``ahead_right``. None
         where times may lie in the future.
