@@ -55,7 +55,7 @@ def sound(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tu
 LOGS = "state/0/*/*.changelog"  # what each batch changed in Spark's state store
 
 
-def _each(pattern: str, change: Callable[[bytes], bytes | None]) -> Damage:
+def each_file(pattern: str, change: Callable[[bytes], bytes | None]) -> Damage:
     """Change the files of a pattern, or remove them; Hadoop's own checksums of them are lost."""
 
     def damage(checkpoint: Path) -> None:
@@ -80,17 +80,17 @@ def _flipped(blob: bytes) -> bytes:
     ("damage", "words"),
     [
         pytest.param(
-            _each(LOGS, _flipped),
+            each_file(LOGS, _flipped),
             r"^Error decoding offset \d+ of input buffer$|^Stream is corrupted$|is damaged",
             id="a bit flipped",
         ),
         pytest.param(
-            _each(LOGS, lambda blob: blob[: len(blob) // 2]),
+            each_file(LOGS, lambda blob: blob[: len(blob) // 2]),
             r"^Stream ended prematurely$",
             id="state cut",
         ),
         pytest.param(
-            _each(LOGS, lambda _: None),
+            each_file(LOGS, lambda _: None),
             r"^\[CANNOT_LOAD_STATE_STORE\.CANNOT_READ_STREAMING_STATE_FILE\] .* does not exist",
             id="state removed",
         ),
@@ -114,6 +114,6 @@ def test_a_commit_cut_short_does_no_harm(
 ) -> None:
     rows, before = sound
     shutil.copytree(before, tmp_path / "mine")
-    _each("commits/1", lambda blob: blob[:3])(tmp_path / "mine" / "checkpoint")
+    each_file("commits/1", lambda blob: blob[:3])(tmp_path / "mine" / "checkpoint")
     # the sink's log names the files of earlier batches where they were, not in this copy
     assert run(spark, rows, tmp_path / "mine") == wanted(120) - wanted(80)

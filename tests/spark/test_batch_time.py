@@ -14,7 +14,7 @@ import streamjoin as sj
 from streamjoin.local import LocalJoin
 from tests.spark.streams import counters_of
 
-SECONDS: Final = 84
+SECONDS: Final = 66
 TRIGGER: Final = 3
 WINDOW: Final = 60
 CORES: Final = 2
@@ -34,7 +34,7 @@ JOIN: Final[dict[str, Any]] = {
 @pytest.mark.alone
 @pytest.mark.slow
 def test_batches_hold_their_time(spark: SparkSession, tmp_path: Path) -> None:
-    """Eighty seconds of a live query whose exact form needs more than four times the CPU there is.
+    """A minute of a live query whose exact form needs more than four times the CPU there is.
 
     Comparisons go with the square of the rate: a slower stream tells what a faster one would need.
     """

@@ -24,7 +24,7 @@ from streamjoin.cli.sql_file import Settings, read
 from streamjoin.cli.table_file import TableFile
 from streamjoin.dashboard import start_dashboard
 from streamjoin.durations import parse_duration
-from streamjoin.errors import ConfigError, EngineError, StreamJoinError
+from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,7 +118,7 @@ def _run(spark: "SparkSession", job: Job, console: Console, recording: "Recorder
         display.is_stopping = bool(stopped)
         return bool(stopped) or display.totals.rows_in >= most
 
-    with signals() as stopped, display, _in_a_sentence():
+    with signals() as stopped, display, _in_a_sentence(job.pipeline.checkpoint):
         query = job.pipeline.start(spark)
         with recorded(recording, spark, job, str(query.runId)):
             follow(query, see, should_stop, seconds)
@@ -126,8 +126,9 @@ def _run(spark: "SparkSession", job: Job, console: Console, recording: "Recorder
 
 
 @contextmanager
-def _in_a_sentence() -> Iterator[None]:
+def _in_a_sentence(checkpoint: str) -> Iterator[None]:
     """Say what Spark's error comes from."""
+    from streamjoin.spark.checkpoint_damage import damage
     from streamjoin.spark.failures import root_cause
 
     try:
@@ -135,4 +136,7 @@ def _in_a_sentence() -> Iterator[None]:
     except StreamJoinError:
         raise
     except Exception as error:
+        damaged = damage(checkpoint)
+        if damaged is not None:
+            raise StateError(damaged) from error
         raise EngineError(root_cause(error)) from error
