@@ -58,8 +58,8 @@ not give back at once. Looked at with Java's own tracking of native memory (the 
 trigger of 1 s, 16 minutes, a busy machine, once): over the last ten minutes Java's memory gained 30
 MB, of which compiled code were 13 MB (Java allows itself 240 MB), classes 3 MB, and all else that
 Java knows of lost 12 MB. `jcmd PID System.trim_native_heap` then took away 35 MB, so that it was 5
-MB below where it began. That points to memory that is kept, not to a leak: `MALLOC_ARENA_MAX=2` in the
-environment of Java makes it less (19 MB gained instead of 30), and
+MB below where it began. That points to memory that is kept, not to a leak: `MALLOC_ARENA_MAX=2` in
+the environment of Java makes it less (19 MB gained instead of 30), and
 `-XX:+UnlockExperimentalVMOptions -XX:TrimNativeHeapInterval=60000` gives it back each minute.
 """
 _LOADS: Final = """\
