@@ -4,10 +4,10 @@ SHELL := /bin/bash
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install run test fuzz check bench reproduce format lint typecheck imports docs page clean java jars kafka chaos soak audit
+.PHONY: help install run test test-system fuzz check bench reproduce format lint typecheck imports docs page clean java jars kafka chaos soak audit
 
 help: ## print this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## set up .venv with everything (again only when its inputs change)
 
@@ -32,8 +32,13 @@ run: java install ## calls and trades with a burst: about a minute and a half
 
 # The tests of a file stay together, for they share what it sets up; and files keep their order,
 # for xdist would leave those of few tests, the longest, to the end.
-test: java install ## the whole test suite
-	@$(BIN)/python -m pytest -m "not alone" -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test: java install ## the tests within one process or one Spark session: under 8 minutes on 2 cores
+	@$(PYTEST) -m "not system and not alone"
+
+test-system: java install ## clusters, servers, browsers, kills, upgrades, papers, documents: under 20
+	@$(PYTEST) -m "system and not alone" tests
 	@$(BIN)/python -m pytest -m alone tests
 
 SECONDS_EACH ?= 30
@@ -44,11 +49,11 @@ fuzz: java install ## random examples, then guided by coverage; new ones in each
 N ?= 100
 SEED ?= 7
 chaos: java install ## kill what can be killed N=100 times, and compare results; rewrites docs/chaos.md
-	@$(BIN)/python -m tests.chaos --kills $(N) --seed $(SEED) --report docs/chaos.md
+	@$(BIN)/python -m tests.system.chaos --kills $(N) --seed $(SEED) --report docs/chaos.md
 
 MINUTES ?= 30
 soak: java install ## joins for MINUTES=30, and whether anything grows; rewrites docs/soak.md
-	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --report docs/soak.md
+	@$(BIN)/python -m tests.system.soak --minutes $(MINUTES) --report docs/soak.md
 
 # In an environment of its own: what audits is not among what is audited.
 audit: install ## known vulnerabilities of the locked versions; needs a network

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+SYSTEM = Path(__file__).parent / "tests" / "system"
 
 # A test's Java lives for minutes: what its better compiler and its parallel collector would take
 # from the two cores never comes back. Of all programs that tests start, hence the environment.
@@ -56,7 +59,9 @@ def spark() -> Iterator["SparkSession"]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that asks for the session, so that ``-m "not spark"`` works."""
+    """Mark what asks for the session, and all that is in the folder of system tests."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+        if SYSTEM in item.path.parents:
+            item.add_marker(pytest.mark.system)

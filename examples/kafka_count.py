@@ -23,7 +23,7 @@ from threading import Thread
 from typing import Any
 
 import streamjoin as sj
-from tests.servers.kafka import Broker, missing
+from tests.system.servers.kafka import Broker, missing
 
 FILE = Path(__file__).with_name("kafka.toml")
 PEOPLE = 40

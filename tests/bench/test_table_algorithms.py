@@ -133,6 +133,7 @@ def test_a_recorded_stream_begins_again_and_may_get_other_keys(tmp_path: Path) -
     assert other["n"].to_pylist() == [*range(5)] * 10
 
 
+@pytest.mark.system
 @pytest.mark.skipif(table_server.missing() is not None, reason=str(table_server.missing()))
 def test_customers_in_a_database(tmp_path: Path) -> None:
     pytest.importorskip("adbc_driver_postgresql")

@@ -151,6 +151,7 @@ def _series(name: str, query: str) -> str:
     return f"streamjoin_{name}{{{whose},{labels}" if labels else f"streamjoin_{name}{{{whose}}}"
 
 
+@pytest.mark.system
 @prometheus
 def test_a_real_server_answers_every_panel(ask: Ask) -> None:
     for where, expr in expressions().items():
@@ -158,6 +159,7 @@ def test_a_real_server_answers_every_panel(ask: Ask) -> None:
         assert where in ("Restart", "Decision") or any(one["result"] for one in answers), where
 
 
+@pytest.mark.system
 @prometheus
 def test_a_real_server_offers_what_can_be_chosen(ask: Ask) -> None:
     found = {}

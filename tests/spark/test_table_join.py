@@ -152,6 +152,7 @@ def test_a_table_that_grows_and_changes(spark: SparkSession, tmp_path: Path) -> 
     assert sum(rows.values()) == 1600
 
 
+@pytest.mark.system
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_postgresql_and_a_table_that_is_joined_at_once(spark: SparkSession, tmp_path: Path) -> None:
     server = Server("reader:s3cret")

@@ -199,6 +199,7 @@ def server() -> Iterator[Server]:
     running.remove()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("login", "options"),
     [("reader:s3?cret@", ""), ("reader@", "?application_name=a@b"), ("", "?user=reader")],
@@ -237,6 +238,7 @@ TYPES: dict[str, tuple[str, Any, Any]] = {
 }
 
 
+@pytest.mark.system
 def test_types_of_postgresql(server: Server) -> None:
     columns = ", ".join(f'"c {i}" {kind}' for i, kind in enumerate(TYPES))
     values = ", ".join(literal for literal, _, _ in TYPES.values())
@@ -255,6 +257,7 @@ def test_types_of_postgresql(server: Server) -> None:
         table.close()
 
 
+@pytest.mark.system
 def test_postgresql_is_its_rows(server: Server) -> None:
     server.execute("CREATE TABLE pairs (k0 bigint, k1 text, v bigint)")
     server.execute(
@@ -281,6 +284,7 @@ def test_postgresql_is_its_rows(server: Server) -> None:
         sql_table(server.uri, "pairs", "k0", unique=True).open(None, 0)
 
 
+@pytest.mark.system
 def test_changes_in_postgresql_are_noticed(server: Server) -> None:
     server.execute("CREATE TABLE grows AS SELECT i AS id FROM generate_series(1, 10) i")
     table = sql_table(server.uri, "grows", "id", rows_per_partition=500).open(None, 0)
@@ -296,6 +300,7 @@ def test_changes_in_postgresql_are_noticed(server: Server) -> None:
     assert table.bytes_per_row == 1.0
 
 
+@pytest.mark.system
 def test_refusals_of_postgresql(server: Server) -> None:
     server.execute("CREATE VIEW seen AS SELECT 1 AS id")
     with pytest.raises(ConfigError, match="'seen' is a view or has parts of its own"):
@@ -312,6 +317,7 @@ def test_refusals_of_postgresql(server: Server) -> None:
         table.look_up([pa.array([1], pa.int32())])
 
 
+@pytest.mark.system
 def test_a_server_that_goes_away(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -337,6 +343,7 @@ def test_a_server_that_goes_away(
         assert answer.result().num_rows == 1
 
 
+@pytest.mark.system
 def test_a_wrong_password_is_said_at_once(server: Server) -> None:
     server.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
     server.execute("CREATE TABLE safe AS SELECT 1 AS id")
