@@ -4,7 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install run test fuzz check bench reproduce format lint typecheck imports docs page clean java jars kafka chaos soak audit
+.PHONY: help install run test golden fuzz check bench reproduce format lint typecheck imports docs page clean java jars kafka chaos soak audit
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ run: java install ## calls and trades with a burst: about a minute and a half
 test: java install ## the whole test suite
 	@$(BIN)/python -m pytest -m "not alone" -n 2 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m pytest -m alone tests
+
+golden: java install ## rewrite the golden files: explanations, help pages, names, counters
+	@STREAMJOIN_GOLDEN=update $(BIN)/python -m pytest -q tests/golden
 
 SECONDS_EACH ?= 30
 fuzz: java install ## random examples, then guided by coverage; new ones in each run
