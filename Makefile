@@ -4,7 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install run test test-system fuzz check bench reproduce format lint typecheck imports docs page clean java jars kafka chaos soak audit
+.PHONY: help install run test test-system golden fuzz check bench reproduce format lint typecheck imports docs page clean java jars kafka chaos soak audit
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ test: java install ## the tests within one process or one Spark session: under 8
 test-system: java install ## clusters, servers, browsers, kills, upgrades, papers, documents: under 20
 	@$(PYTEST) -m "system and not alone" tests
 	@$(BIN)/python -m pytest -m alone tests
+
+golden: java install ## rewrite the golden files: explanations, help pages, names, counters
+	@STREAMJOIN_GOLDEN=update $(BIN)/python -m pytest -q tests/golden
 
 SECONDS_EACH ?= 30
 fuzz: java install ## random examples, then guided by coverage; new ones in each run
