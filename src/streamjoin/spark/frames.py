@@ -37,10 +37,11 @@ from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
-from streamjoin.spark.processor import ShardJoin, ShardProcessor
+from streamjoin.spark.processor import ShardJoin
 from streamjoin.spark.requirements import has_fixed_partitions, is_local, n_cores, prepare
 from streamjoin.spark.routing import ByKey, Routing, copies, grid_for
 from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.stateful import ShardProcessor
 
 MOST_SHARDS: Final = 4096
 

@@ -40,11 +40,11 @@ from streamjoin.spark.multi_processor import PlanShard
 from streamjoin.spark.pack import PACKED_DDL
 from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
-from streamjoin.spark.processor import ShardProcessor
 from streamjoin.spark.requirements import n_cores, prepare
 from streamjoin.spark.routing import ByKey, Routing
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.shares import shares_for
+from streamjoin.spark.stateful import ShardProcessor
 from streamjoin.windows import Rows
 
 

@@ -1,15 +1,13 @@
-"""The stateful operator: one window join per shard, called once per micro-batch."""
+"""One window join per shard, called once per micro-batch."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import thread_time_ns, time_ns
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamjoin._typing import LEFT, RIGHT, SIDES
 from streamjoin.core.sealed import parse_json
@@ -28,8 +26,8 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.routing import Routing
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore
-from streamjoin.spark.worker import Run, running, settle
+from streamjoin.spark.store import MapState, SparkStore
+from streamjoin.spark.worker import Run, running
 
 SPREAD: Final = 16
 """First number in the state's keys of rows that were spread to a shard."""
@@ -194,28 +192,12 @@ class Shard(Protocol):
         """Join it: result rows, and at last the counters."""
 
 
-class ShardProcessor(StatefulProcessor):
-    """Runs a `Shard` on the state of each shard."""
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the one state variable; called by Spark."""
-        self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        """Join one shard's part of a micro-batch; called by Spark."""
-        # Rows come to processors of transformWithState; this one is given frames.
-        packed = from_frames(cast(Iterator[pd.DataFrame], rows))
-        for table in self._shard.on_batch(self._windows, int(key[0]), packed, running()):
-            yield to_frame(table)
-        settle()
-
-    def close(self) -> None:
-        """Nothing to release; called by Spark."""
+def join_frames(
+    shard: Shard, windows: MapState, label: int, rows: Iterator[pd.DataFrame]
+) -> Iterator[pd.DataFrame]:
+    """What a shard makes of its part of a micro-batch, as Spark brings and takes it."""
+    for table in shard.on_batch(windows, label, from_frames(rows), running()):
+        yield to_frame(table)
 
 
 def read_agreed(directory: bytes, agreed: dict[str, str]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from streamjoin.core.index import HashIndex
 from streamjoin.core.sealed import (
@@ -30,15 +29,6 @@ from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey
 from streamjoin.spark.local_files import map_file, write_file
 
-# Types, not DDL text: PySpark would ask the JVM to parse text in every task.
-STATE_KEY = StructType(
-    [
-        StructField("side", IntegerType()),
-        StructField("slice", LongType()),
-        StructField("sequence", LongType()),
-    ]
-)
-STATE_VALUE = StructType([StructField("blob", BinaryType())])
 _DIRECTORY = (-1, 0, 0)
 _INDEX = ".index"
 _HINT = "hint."

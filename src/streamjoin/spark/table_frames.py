@@ -25,9 +25,10 @@ from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
 from streamjoin.spark.requirements import n_cores, prepare
 from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.stateful import TableProcessor
 from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_pack import PACKED_ROWS_DDL, TablePacker
-from streamjoin.spark.table_processor import METRICS, TableProcessor, TableShard
+from streamjoin.spark.table_processor import METRICS, TableShard
 from streamjoin.tables.base import Table
 
 

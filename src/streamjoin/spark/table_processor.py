@@ -1,4 +1,4 @@
-"""The stateful operator of a join with a table: called once per shard and micro-batch.
+"""A join with a table per shard, called once per shard and micro-batch.
 
 Rows that may wait do so while the stream brings more. Spark runs one batch without data whenever
 the watermark has moved and nothing new is there; the number of the batch is that watermark, so
@@ -10,13 +10,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import thread_time_ns
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from streamjoin.errors import TableError
 from streamjoin.joins.base import MemoryStore, WindowStore
@@ -28,10 +27,10 @@ from streamjoin.spark.blobs import read_rows
 from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.processor import gather, read_agreed, to_frame
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.store import STATE_KEY, STATE_VALUE, MapState, SparkStore
+from streamjoin.spark.store import MapState, SparkStore
 from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_pack import PackedRows, from_batches, from_frames
-from streamjoin.spark.worker import Run, running, settle
+from streamjoin.spark.worker import Run, running
 from streamjoin.tables.base import OpenTable
 
 METRICS: Final = (
@@ -171,46 +170,26 @@ class Left:
     is_any: bool = field(default=False)
 
 
-class TableProcessor(StatefulProcessor):
-    """Runs a `TableShard` on the state of each shard, and when the stream pauses."""
-
-    def __init__(self, shard: TableShard) -> None:
-        self._shard = shard
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the one state variable; called by Spark."""
-        self._handle = handle
-        self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame] | Iterator[Row], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        """Join one shard's part of a micro-batch; called by Spark."""
-        packed = from_frames(cast(Iterator[pd.DataFrame], rows))
-        yield from self._joined(int(key[0]), packed, timerValues, end=False)
-
-    def handleExpiredTimer(
-        self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[pd.DataFrame]:
-        """Answer all that was left, as the stream pauses; called by Spark."""
-        yield from self._joined(int(key[0]), [], timerValues, end=True)
-
-    def _joined(
-        self, label: int, packed: list[PackedRows], times: Any, end: bool
-    ) -> Iterator[pd.DataFrame]:
-        if not self._shard.is_timed:  # there are neither timers nor times
-            call = Call(label, max((row.clock for row in packed), default=0), end, running())
-        else:
-            now_us = 1000 * int(times.getCurrentProcessingTimeInMs())
-            call = Call(label, now_us, end, running())
-            for timer in list(self._handle.listTimers()):
-                self._handle.deleteTimer(timer)
-        left = Left()
-        for table in self._shard.on_batch(self._windows, packed, call, left):
-            yield to_frame(table)
-        if left.is_any and self._shard.is_timed:
-            self._handle.registerTimer(int(times.getCurrentWatermarkInMs()) + 1)
-        settle()
-
-    def close(self) -> None:
-        """Nothing to release; called by Spark."""
+def join_frames(
+    shard: TableShard,
+    state: tuple[StatefulProcessorHandle, MapState],
+    label: int,
+    rows: Iterator[pd.DataFrame],
+    times: Any,
+    end: bool,
+) -> Iterator[pd.DataFrame]:
+    """What a shard makes of its part of a micro-batch, as Spark brings and takes it."""
+    handle, windows = state
+    packed = from_frames(rows)
+    if not shard.is_timed:  # there are neither timers nor times
+        call = Call(label, max((row.clock for row in packed), default=0), end, running())
+    else:
+        now_us = 1000 * int(times.getCurrentProcessingTimeInMs())
+        call = Call(label, now_us, end, running())
+        for timer in list(handle.listTimers()):
+            handle.deleteTimer(timer)
+    left = Left()
+    for table in shard.on_batch(windows, packed, call, left):
+        yield to_frame(table)
+    if left.is_any and shard.is_timed:
+        handle.registerTimer(int(times.getCurrentWatermarkInMs()) + 1)

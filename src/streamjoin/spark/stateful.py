@@ -1,0 +1,90 @@
+"""What Spark calls: the stateful operator, which is handed its join in pickled form.
+
+For each query Spark starts a Python process in the driver, only to ask which state the operator
+has. It imports anew all that this module imports, so there is no Numba, Arrow or pandas here: the
+shard, and with it all that joins, is loaded when the first rows come.
+"""
+
+import pickle
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark import cloudpickle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+
+from streamjoin.spark.worker import settle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from streamjoin.spark.processor import Shard
+    from streamjoin.spark.table_processor import TableShard
+
+# Types, not DDL text: PySpark would ask the JVM to parse text in every task.
+STATE_KEY: Final = StructType(
+    [
+        StructField("side", IntegerType()),
+        StructField("slice", LongType()),
+        StructField("sequence", LongType()),
+    ]
+)
+STATE_VALUE: Final = StructType([StructField("blob", BinaryType())])
+
+
+class _Processor(StatefulProcessor):
+    """Holds a shard that is unpickled when it is first needed, and the one state variable."""
+
+    def __init__(self, shard: Any) -> None:
+        self._pickled = cloudpickle.dumps(shard)
+
+    @cached_property
+    def _shard(self) -> Any:
+        return pickle.loads(self._pickled)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state; called by Spark."""
+        self._handle = handle
+        self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
+
+    def close(self) -> None:
+        """Nothing to release; called by Spark."""
+
+
+class ShardProcessor(_Processor):
+    """Runs a `Shard`, of a window join or of many streams, on the state of each shard."""
+
+    def __init__(self, shard: "Shard") -> None:
+        super().__init__(shard)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:
+        """Join one shard's part of a micro-batch; called by Spark."""
+        from streamjoin.spark.processor import join_frames
+
+        yield from join_frames(self._shard, self._windows, int(key[0]), rows)
+        settle()
+
+
+class TableProcessor(_Processor):
+    """Runs a `TableShard` on the state of each shard, and when the stream pauses."""
+
+    def __init__(self, shard: "TableShard") -> None:
+        super().__init__(shard)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:
+        """Join one shard's part of a micro-batch; called by Spark."""
+        yield from self._joined(key, rows, timerValues, end=False)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator["pd.DataFrame"]:
+        """Answer all that was left, as the stream pauses; called by Spark."""
+        yield from self._joined(key, iter(()), timerValues, end=True)
+
+    def _joined(self, key: Any, rows: Any, times: Any, end: bool) -> Iterator["pd.DataFrame"]:
+        from streamjoin.spark.table_processor import join_frames
+
+        state = self._handle, self._windows
+        yield from join_frames(self._shard, state, int(key[0]), rows, times, end)
+        settle()
