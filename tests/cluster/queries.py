@@ -23,8 +23,6 @@ SETTINGS = {
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.session.timeZone": "UTC",
     "spark.task.maxFailures": "8",
-    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
-    "spark.python.daemon.module": "tests.spark.warm_daemon",
 }
 
 
