@@ -50,7 +50,6 @@ def spark() -> Iterator["SparkSession"]:
             "spark.local.dir": work,
             "spark.sql.warehouse.dir": f"{work}/warehouse",
             "spark.sql.session.timeZone": "UTC",
-            "spark.python.daemon.module": "tests.spark.warm_daemon",
         },
     )
     yield session

@@ -60,3 +60,13 @@ def test_settings_of_the_session(spark: "SparkSession") -> None:
 def test_workers_run_this_python() -> None:
     assert os.environ["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)
     assert os.environ["PYSPARK_PYTHON"]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="Spark's own daemon runs there")
+def test_workers_have_imported_what_joins_need(spark: "SparkSession") -> None:
+    def look(_: object) -> list[tuple[str, bool]]:
+        daemon = Path("/proc", str(os.getppid()), "cmdline").read_text().split("\0")[2]
+        return [(daemon, "streamjoin.spark.processor" in sys.modules)]
+
+    seen = spark.sparkContext.parallelize([0], 1).flatMap(look).collect()
+    assert seen == [("streamjoin.spark.daemon", True)]

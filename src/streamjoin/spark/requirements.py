@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from streamjoin.errors import ConfigError, EngineError
 from streamjoin.spark.masters import executor_cores
 from streamjoin.spark.session import STATE_SETTINGS
+from streamjoin.spark.startup import hasten
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
         _check_workers(spark)
     elif streaming and not is_connect(spark):
         _check_driver(spark.sparkContext.pythonExec)
+    if not is_connect(spark):
+        hasten(spark.sparkContext)
     if not streaming:
         return int(str(spark.conf.get(_PARTITIONS)))
     for key, value in STATE_SETTINGS.items():

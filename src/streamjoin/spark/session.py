@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from streamjoin.errors import EngineError, MissingExtraError
 from streamjoin.spark.failures import root_cause
 from streamjoin.spark.masters import executor_cores, is_here, require_answer
+from streamjoin.spark.startup import hasten
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,8 @@ DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # How long a new Python worker waits for each answer of a Java that has just as much to do.
+    "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     # With any limit on bytes Spark adds up the size of its Arrow batch after every row, which takes
     # longer than writing the row. Rows of more than 100 kB want the limit back.
@@ -90,9 +93,9 @@ def start_session(
         raise MissingExtraError.of(extra="spark", module="pyspark") from error
     require_java()
     master = master or os.environ.get("MASTER") or "local[*]"
-    settings = {**DEFAULTS, **_parallelism(master), **(conf or {})}
     require_answer(master)
-    _prepare_environment(master, settings.get(_PYTHON))
+    _prepare_environment(master, (conf or {}).get(_PYTHON))
+    settings = {**DEFAULTS, **_parallelism(master), **_workers(master), **(conf or {})}
     is_new = SparkContext._active_spark_context is None
     builder = SparkSession.builder.appName(app).master(master)
     for key, value in settings.items():
@@ -105,6 +108,7 @@ def start_session(
         raise EngineError(msg) from error
     if master.startswith("spark://"):
         _require_executors(spark, is_new)
+    hasten(spark.sparkContext)
     return spark
 
 
@@ -185,6 +189,18 @@ def _prepare_environment(master: str, python: str | None) -> None:
         os.environ["PATH"] = os.pathsep.join([scripts, *paths])
     if is_here(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _workers(master: str) -> dict[str, str]:
+    """Workers that are forked from our own process, where it is certain that they can import it.
+
+    Examples
+    --------
+    >>> _workers("spark://head:7077")
+    {}
+    """
+    is_ours = is_here(master) and os.environ["PYSPARK_PYTHON"] == sys.executable
+    return {"spark.python.daemon.module": "streamjoin.spark.daemon"} if is_ours else {}
 
 
 def _parallelism(master: str) -> dict[str, str]:

@@ -29,7 +29,6 @@ CONF: Final = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
-    "spark.python.daemon.module": "tests.spark.warm_daemon",
 }
 
 

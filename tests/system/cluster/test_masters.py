@@ -51,6 +51,7 @@ def context(
         master=master,
         getConf=lambda: conf or {},
         pythonExec="python3",
+        environment={},
         defaultParallelism=sum(seen[-1]),
         _jsc=SimpleNamespace(sc=lambda: scala),
     )
