@@ -3,7 +3,6 @@
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pyspark.errors import PySparkTypeError
@@ -160,7 +159,7 @@ def table_join(
     is_timed = asked.may_wait or join.may_wait or on_failure == "stale"
     if is_timed:
         _refuse_two_waits(stream)
-    join = _over_shards(join, len(labels), n_cores(spark))
+    join = join.over_shards(len(labels), n_cores(spark))
     join_id = uuid.uuid4().hex
     remember(join_id, TablePlan(name, join, access, len(labels), n_partitions, algorithm, is_timed))
     form = OutputForm(join.output, _types(join, stream), COUNTERS + join_id, METRICS)
@@ -210,17 +209,6 @@ def _folder(given: str | Path | None) -> Path:
         return Path(given).absolute()
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(caches) / "streamjoin" / "tables"
-
-
-def _over_shards(join: TableJoin, n_shards: int, cores: int) -> TableJoin:
-    """What one shard may use."""
-    share, us = join.work_share, join.work_us
-    return replace(
-        join,
-        memory=max(1, join.memory // n_shards),
-        work_share=None if share is None else share * cores / n_shards,
-        work_us=None if us is None else max(1, us // n_shards),
-    )
 
 
 def _types(join: TableJoin, stream: DataFrame) -> tuple[DataType, ...]:
