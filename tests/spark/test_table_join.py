@@ -19,8 +19,9 @@ from pyspark.sql.types import LongType, StringType
 from streamjoin.bench.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
+from streamjoin.spark import requirements
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.plans import plans_of
+from streamjoin.spark.plans import TablePlan, plans_of
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_frames import table_join
 from streamjoin.spark.table_pack import TablePacker
@@ -273,6 +274,23 @@ def test_a_table_that_is_away_fails_a_join_at_once(
     monkeypatch.setattr(plan.access.current().table, "look_up", away)
     with pytest.raises(TableError, match="the table is away"):
         list(shard.bounded((pa.scalar(0),), iter(packed)))
+
+
+def test_this_machine_limits_the_memory_of_a_join_here_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster the driver's machine says nothing about the others."""
+    customers = table(tmp_path / "customers")
+    stream = read_stream(spark, orders(tmp_path / "in", BATCHES[:1]))
+    given: dict[str, Any] = {"on": "customer", "budget": Budget(memory="900 TB"), "shards": 2}
+    with pytest.raises(ConfigError, match="budget: got memory='900 TB'; allowed: at most what"):
+        table_join(stream, customers, **given)
+    monkeypatch.setattr(requirements, "is_local", lambda _: False)
+    monkeypatch.setattr(requirements, "executor_cores", lambda _: 8)
+    result = table_join(stream, customers, **given)
+    (plan,) = plans_of(result)
+    assert isinstance(plan, TablePlan)
+    assert plan.join.memory == 450 * 10**12
 
 
 def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from streamjoin._typing import SIDES
-from streamjoin.budget import Budget, refuse_too_much
+from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
@@ -38,7 +38,12 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
 from streamjoin.spark.processor import ShardJoin, ShardProcessor
-from streamjoin.spark.requirements import has_fixed_partitions, is_local, n_cores, prepare
+from streamjoin.spark.requirements import (
+    has_fixed_partitions,
+    n_cores,
+    prepare,
+    refuse_too_much_memory,
+)
 from streamjoin.spark.routing import ByKey, Routing, copies, grid_for
 from streamjoin.spark.rows import OutputForm
 
@@ -320,8 +325,7 @@ def refuse_budget(budget: Budget, frame: DataFrame) -> None:
     if not frame.isStreaming:
         msg = "budget: got one for batch DataFrames; allowed: with streams (their time is budgeted)"
         raise ConfigError(msg)
-    if is_local(frame.sparkSession):
-        refuse_too_much(budget)
+    refuse_too_much_memory(budget, frame.sparkSession)
 
 
 def refuse_freshness(frame: DataFrame) -> None:

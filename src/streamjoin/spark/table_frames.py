@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType
 
-from streamjoin.budget import Budget, refuse_too_much
+from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import not_negative
@@ -22,7 +22,7 @@ from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
-from streamjoin.spark.requirements import n_cores, prepare
+from streamjoin.spark.requirements import n_cores, prepare, refuse_too_much_memory
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_pack import PACKED_ROWS_DDL, TablePacker
@@ -133,17 +133,17 @@ def table_join(
             "(Spark joins its own DataFrames)"
         )
         raise ConfigError(msg)
+    spark = stream.sparkSession
     join = resolve_table_join(
         arrow_schema(stream, "stream"), table, on=on, how=how, columns=columns,
         algorithm=algorithm, budget=budget, shed=shed, front_share=front_share, max_wait=max_wait,
     )  # fmt: skip
     if budget is not None:
-        refuse_too_much(budget)
+        refuse_too_much_memory(budget, spark)
     if on_failure not in ("fail", "stale"):
         msg = f"on_failure: got {on_failure!r}; allowed: fail, stale"
         raise ConfigError(msg)
     check_name(name, stream)
-    spark = stream.sparkSession
     access = TableAccess(
         table,
         str(_folder(index_folder)),
