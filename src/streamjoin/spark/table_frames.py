@@ -19,6 +19,7 @@ from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
 from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.settings import STREAM, TableJoin
+from streamjoin.spark.columns import naming_of, numbered
 from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
@@ -137,6 +138,7 @@ def table_join(
     join = resolve_table_join(
         arrow_schema(stream, "stream"), table, on=on, how=how, columns=columns,
         algorithm=algorithm, budget=budget, shed=shed, front_share=front_share, max_wait=max_wait,
+        naming=naming_of(spark),
     )  # fmt: skip
     if budget is not None:
         refuse_too_much_memory(budget, spark)
@@ -165,7 +167,7 @@ def table_join(
     form = OutputForm(join.output, _types(join, stream), COUNTERS + join_id, METRICS)
     agreed = {**join.describe(), "shards": f"{len(labels)} by key"}
     shard = TableShard(join, access, form, agreed, join_id, is_timed)
-    packed = stream.mapInArrow(TablePacker(join, labels, access), PACKED_ROWS_DDL)
+    packed = numbered(stream).mapInArrow(TablePacker(join, labels, access), PACKED_ROWS_DDL)
     return form.finish(_emitted(packed, shard), name)
 
 
