@@ -320,6 +320,10 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     big = parquet_table(tmp_path / "1.parquet", key="id")
     with pytest.raises(DataError, match="columns: the table's 'big' is uint64, which Spark has no"):
         table_join(stream, big, on="customer")
+    collated = stream.selectExpr("n", "string(customer) COLLATE UTF8_LCASE AS customer")
+    pq.write_table(pa.table({"id": ["a"]}), tmp_path / "2.parquet")
+    with pytest.raises(DataError, match=r"^on: 'customer' has collation UTF8_LCASE; allowed: UTF8"):
+        table_join(collated, parquet_table(tmp_path / "2.parquet", key="id"), on="customer")
     text = stream.select("n", F.col("customer").cast("string").alias("customer"))
     with pytest.raises(DataError, match=r"on: the stream's customer is .*cast one of them"):
         table_join(text, customers, on="customer")

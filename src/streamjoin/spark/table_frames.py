@@ -19,7 +19,7 @@ from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
 from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.settings import STREAM, TableJoin
-from streamjoin.spark.columns import naming_of, numbered
+from streamjoin.spark.columns import naming_of, numbered, refuse_collation
 from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
@@ -140,6 +140,8 @@ def table_join(
         algorithm=algorithm, budget=budget, shed=shed, front_share=front_share, max_wait=max_wait,
         naming=naming_of(spark),
     )  # fmt: skip
+    for position in join.keys[STREAM]:
+        refuse_collation(stream, position)
     if budget is not None:
         refuse_too_much_memory(budget, spark)
     if on_failure not in ("fail", "stale"):
