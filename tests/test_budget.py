@@ -10,7 +10,11 @@ import streamjoin as sj
 from streamjoin import budget as budget_module
 from streamjoin.errors import ConfigError
 from streamjoin.joins.arguments import resolve
+from streamjoin.joins.budgets import over_shards
+from streamjoin.joins.table.settings import TableJoin
 from streamjoin.local import LocalJoin
+from streamjoin.shedding.plan_limits import PlanLimits
+from streamjoin.shedding.regulation import Shedding
 
 INF, NAN = float("inf"), float("nan")
 CPU = (
@@ -169,6 +173,18 @@ def test_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
         LocalJoin(SCHEMA, SCHEMA, **GOOD, budget=sj.Budget(memory="9 GB"))
     sentence = "budget: got memory='9 GB'; allowed: at most what this machine has, 8 GB"
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(("shards", "share"), [(1, 0.25), (8, 0.25), (16, 0.125)])
+def test_every_join_divides_a_share_of_the_cores_alike(shards: int, share: float) -> None:
+    """A shard has at most its share of one core: with more cores than shards the limit binds."""
+    limits: dict[str, Any] = {"cpu_us_per_second": 250_000.0}
+    schema = pa.schema({})
+    table = TableJoin(schema, schema, ((), ()), (), "inner", "auto", 100, work_share=0.25)
+    pair = over_shards(Shedding(**limits), shards, 8, copies=(1, 1))
+    assert pair.cpu_us_per_second == share * 1e6
+    assert PlanLimits(**limits).over_shards(shards, 8).cpu_us_per_second == share * 1e6
+    assert table.over_shards(shards, 8).work_share == share
 
 
 @pytest.mark.parametrize("said", [{"split": "equal"}, {"split": "fair"}, {"shed": "delay"}])

@@ -65,7 +65,7 @@ def test_refusals(changed: dict[str, Any], error: type[StreamJoinError], sentenc
 
 
 def test_duplicate_columns_are_refused() -> None:
-    twice = pa.schema([("k", pa.int64()), ("t", T), ("K", pa.int64())])
+    twice = pa.schema([("k", pa.int64()), ("t", T), ("k", pa.int64())])
     with pytest.raises(DataError, match="left: column 'k' is there more than once"):
         call(left=twice)
 

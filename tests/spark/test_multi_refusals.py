@@ -285,7 +285,7 @@ def test_other_arguments_of_the_call(ticks: DataFrame) -> None:
     assert refused_frames(streams, late_rows=5).startswith("late_rows: got 5; allowed: a folder")
     renamed = ticks.withColumnRenamed("k", "B")
     clash = refused_frames({"a": renamed, "b": renamed}, on="B", where="a.s < b.s")
-    assert clash.startswith("where: the result has a column 'b'; allowed: other names")
+    assert clash.startswith("where: the result has a column 'B'; allowed: other names")
     joined = sj.multi_join(streams, **GOOD)
     again = {"a": joined.selectExpr("k", "a_t AS t"), "b": ticks}
     assert refused_frames(again).startswith("name: 'streamjoin' is the name of a join before")

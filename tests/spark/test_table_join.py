@@ -19,8 +19,9 @@ from pyspark.sql.types import LongType, StringType
 from streamjoin.bench.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
+from streamjoin.spark import requirements
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.plans import plans_of
+from streamjoin.spark.plans import TablePlan, plans_of
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_frames import table_join
 from streamjoin.spark.table_pack import TablePacker
@@ -276,6 +277,23 @@ def test_a_table_that_is_away_fails_a_join_at_once(
         list(shard.bounded((pa.scalar(0),), iter(packed)))
 
 
+def test_this_machine_limits_the_memory_of_a_join_here_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster the driver's machine says nothing about the others."""
+    customers = table(tmp_path / "customers")
+    stream = read_stream(spark, orders(tmp_path / "in", BATCHES[:1]))
+    given: dict[str, Any] = {"on": "customer", "budget": Budget(memory="900 TB"), "shards": 2}
+    with pytest.raises(ConfigError, match="budget: got memory='900 TB'; allowed: at most what"):
+        table_join(stream, customers, **given)
+    monkeypatch.setattr(requirements, "is_local", lambda _: False)
+    monkeypatch.setattr(requirements, "executor_cores", lambda _: 8)
+    result = table_join(stream, customers, **given)
+    (plan,) = plans_of(result)
+    assert isinstance(plan, TablePlan)
+    assert plan.join.memory == 450 * 10**12
+
+
 def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     customers = table(tmp_path / "customers")
     stream = read_stream(spark, orders(tmp_path / "in", BATCHES[:1]))
@@ -303,6 +321,10 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     big = parquet_table(tmp_path / "1.parquet", key="id")
     with pytest.raises(DataError, match="columns: the table's 'big' is uint64, which Spark has no"):
         table_join(stream, big, on="customer")
+    collated = stream.selectExpr("n", "string(customer) COLLATE UTF8_LCASE AS customer")
+    pq.write_table(pa.table({"id": ["a"]}), tmp_path / "2.parquet")
+    with pytest.raises(DataError, match=r"^on: 'customer' has collation UTF8_LCASE; allowed: UTF8"):
+        table_join(collated, parquet_table(tmp_path / "2.parquet", key="id"), on="customer")
     text = stream.select("n", F.col("customer").cast("string").alias("customer"))
     with pytest.raises(DataError, match=r"on: the stream's customer is .*cast one of them"):
         table_join(text, customers, on="customer")

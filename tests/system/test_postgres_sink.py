@@ -30,6 +30,7 @@ from streamjoin.spark.sinks.server import connected
 from streamjoin.spark.sinks.staging import Parts, Staging
 from streamjoin.spark.sinks.target import BATCHES, Target
 from streamjoin.tables.database import Address
+from tests.names import NASTY
 from tests.spark.streams import read_stream, write_batches
 
 WHY = missing()
@@ -95,6 +96,18 @@ def test_types(spark: SparkSession, server: Server, query: str) -> None:
         "ntz": datetime(2026, 1, 2, 3, 4, 5, 6), "struct": '{"a": null}',
     }  # fmt: skip
     assert set(rows[1].values()) == {None}
+
+
+def test_any_name_of_a_column(spark: SparkSession, server: Server, query: str) -> None:
+    """But the empty one, which PostgreSQL has not."""
+    names = [name for name in NASTY if name]
+    frame = spark.range(3).select(*(F.col("id").alias(name) for name in names))
+    sj.postgres_sink(server.uri, "public.nasty", pair_id="pair.`id")(frame, 0)
+    found = ask(server, 'SELECT * FROM "nasty"')
+    assert sorted(tuple(row[name] for name in names) for row in found) == [
+        (i,) * len(names) for i in range(3)
+    ]
+    assert {len(row["pair.`id"]) for row in found} == {32}
 
 
 def test_a_batch_that_is_run_again_is_left_out(
@@ -347,7 +360,7 @@ def test_values_that_cannot_be_stored(spark: SparkSession, server: Server, query
         sj.postgres_sink(server.uri, "refused")(spark.sql("SELECT INTERVAL '1' DAY AS i"), 0)
     with pytest.raises(DataError, match="got a column 'streamjoin_part', which the sink adds itse"):
         sj.postgres_sink(server.uri, "refused")(spark.sql("SELECT 1 AS streamjoin_part"), 0)
-    with pytest.raises(DataError, match="column 'k' is there twice; allowed: names that differ"):
+    with pytest.raises(DataError, match="column 'k' is there more than once; allowed: dist"):
         sj.postgres_sink(server.uri, "refused", False)(spark.sql("SELECT 1 AS k, 2 AS k"), 0)
     nul = spark.sql("SELECT char(0) AS t")
     with pytest.raises(

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar, get_args
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin._typing import SIDES, Side
 from streamjoin.budget import Budget
 from streamjoin.core.keys import can_be_key, comparable
@@ -96,10 +97,12 @@ def resolve(
     algorithm: Both[str] = "auto",
     invalidation: str = "active",
     time_zone: str = "UTC",
+    naming: Naming = ANY_CASE,
 ) -> Resolved:
     """Settings of a window join, or an error that names the argument.
 
-    `time_zone` is that of timestamps in `where` that name none; for the rest see `streamjoin.join`.
+    `time_zone` is that of timestamps in `where` that name none, `naming` says which names of
+    columns are one; for the rest see `streamjoin.join`.
 
     Examples
     --------
@@ -109,15 +112,15 @@ def resolve(
     ['k', 't_left', 'x_left', 't_right', 'x_right']
     """
     for side in SIDES:
-        refuse_duplicates(schemas[side], side)
+        refuse_duplicates(schemas[side].names, SIDE_NAMES[side], naming)
     schemas = nullable(schemas[0]), nullable(schemas[1])
     kind = _how(how)
-    keys = _keys(on, schemas)
-    found = None if where is None else parse_where(where, schemas, time_zone)
+    keys = _keys(on, schemas, naming)
+    found = None if where is None else parse_where(where, schemas, time_zone, naming)
     if found is not None:
         _check_where(found, kind)
     toward = _direction(direction, kind)
-    times = _times(time, schemas)
+    times = _times(time, schemas, naming)
     windows = _windows(window, kind, toward)
     late_us = not_negative(lateness, "lateness")
     idle_us = None if idle_timeout is None else positive(idle_timeout, "idle_timeout")
@@ -132,7 +135,7 @@ def resolve(
     join = WindowJoin(
         left,
         right,
-        output_columns(left, right, len(keys), kind, _pair(suffixes, "suffixes", str)),
+        output_columns(left, right, len(keys), kind, _pair(suffixes, "suffixes", str), naming),
         kind,
         toward,
         found.predicate if found else None,
@@ -149,12 +152,12 @@ def resolve(
         if kind != "inner":
             msg = f"weights: got True with how={how!r}; allowed: only with 'inner'"
             raise ConfigError(msg)
-        join = replace(join, output=with_weight(join.output))
+        join = replace(join, output=with_weight(join.output, naming))
     if budget is None:
         refuse_without_budget(shed=shed, split=split, utility=utility)
         return Resolved(join, found)
     shedding = limits_of(join, budget, shed, split)
-    worth = _utility(utility, schemas, shedding.policy is not None)
+    worth = _utility(utility, schemas, shedding.policy is not None, naming)
     return Resolved(replace(join, shedding=shedding, utility=worth), found)
 
 
@@ -193,27 +196,30 @@ def _age(value: Duration | None, window: Size, side: Side) -> int | None:
 
 
 def _utility(
-    utility: Both[str | None], schemas: tuple[pa.Schema, pa.Schema], selective: bool
+    utility: Both[str | None],
+    schemas: tuple[pa.Schema, pa.Schema],
+    selective: bool,
+    naming: Naming,
 ) -> tuple[int | None, int | None]:
     """Positions of the columns that say what a result is worth."""
     if utility is None:
         return None, None
     names = utility if isinstance(utility, tuple) else (utility, utility)
     is_named = all(name is None or isinstance(name, str) for name in names)
-    if len(names) != 2 or not any(names) or not is_named:
+    if len(names) != 2 or names == (None, None) or not is_named:
         msg = f"utility: got {utility!r}; allowed: a column name or a pair (left, right)"
         raise ConfigError(msg)
     if not selective:
         msg = f"utility: got {utility!r} with shed='drop'; allowed: only with 'selective'"
         raise ConfigError(msg)
-    left, right = (_number(schemas[side], names[side], side) for side in SIDES)
+    left, right = (_number(schemas[side], names[side], side, naming) for side in SIDES)
     return left, right
 
 
-def _number(schema: pa.Schema, name: str | None, side: Side) -> int | None:
+def _number(schema: pa.Schema, name: str | None, side: Side, naming: Naming) -> int | None:
     if name is None:
         return None
-    position = position_of(schema, name, side, "utility")
+    position = _position(schema, name, side, "utility", naming)
     kind = schema.types[position]
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         msg = (
@@ -288,7 +294,11 @@ def _pair(value: object, argument: str, kind: type[T]) -> tuple[T, T]:
     raise ConfigError(msg)
 
 
-def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema]) -> list[tuple[int, int]]:
+def _position(schema: pa.Schema, name: str, side: Side, argument: str, naming: Naming) -> int:
+    return position_of(schema, name, f"the {SIDE_NAMES[side]} stream", argument, naming)
+
+
+def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema], naming: Naming) -> list[tuple[int, int]]:
     if on is None:
         return []
     entries = list(on) if isinstance(on, list) else [on]
@@ -298,7 +308,7 @@ def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema]) -> list[tuple[int, int]]
     keys = []
     for entry in entries:
         names = _pair(entry, "on", str)
-        left, right = (position_of(schemas[s], names[s], s, "on") for s in SIDES)
+        left, right = (_position(schemas[s], names[s], s, "on", naming) for s in SIDES)
         _check_key(schemas[0].field(left), schemas[1].field(right))
         keys.append((left, right))
     return list(dict.fromkeys(keys))
@@ -362,9 +372,11 @@ def positive(value: Duration, argument: str) -> int:
     return length
 
 
-def _times(time: Both[str], schemas: tuple[pa.Schema, pa.Schema]) -> tuple[int, int]:
+def _times(
+    time: Both[str], schemas: tuple[pa.Schema, pa.Schema], naming: Naming
+) -> tuple[int, int]:
     names = _pair(time, "time", str)
-    left, right = (_time_position(schemas[s], names[s], s) for s in SIDES)
+    left, right = (_time_position(schemas[s], names[s], s, naming) for s in SIDES)
     kinds = schemas[0].types[left], schemas[1].types[right]
     if kinds[0] != kinds[1]:
         msg = (
@@ -375,8 +387,8 @@ def _times(time: Both[str], schemas: tuple[pa.Schema, pa.Schema]) -> tuple[int, 
     return left, right
 
 
-def _time_position(schema: pa.Schema, name: str, side: Side) -> int:
-    position = position_of(schema, name, side, "time")
+def _time_position(schema: pa.Schema, name: str, side: Side, naming: Naming) -> int:
+    position = _position(schema, name, side, "time", naming)
     if not pa.types.is_timestamp(schema.types[position]):
         kind = kind_name(schema.types[position])
         msg = (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from streamjoin.budget import Budget
+from streamjoin.budget import Budget, shard_cpu
 from streamjoin.errors import ConfigError
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.planning.selective import POLICIES
@@ -71,14 +71,10 @@ def over_shards(
     >>> over_shards(Shedding(cpu_us_per_second=5e5), n_shards=8, n_cores=4, copies=(1, 1))
     Shedding(split='best', cpu_us_per_second=250000.0, ...)
     """
-    second, batch = shedding.cpu_us_per_second, shedding.cpu_us_per_batch
-    return replace(
-        shedding,
-        # A shard runs on one core at a time, however many there are.
-        cpu_us_per_second=None if second is None else second * min(1.0, n_cores / n_shards),
-        cpu_us_per_batch=None if batch is None else batch / n_shards,
-        copies=copies,
+    second, batch = shard_cpu(
+        shedding.cpu_us_per_second, shedding.cpu_us_per_batch, n_shards, n_cores
     )
+    return replace(shedding, cpu_us_per_second=second, cpu_us_per_batch=batch, copies=copies)
 
 
 def _check_join(join: WindowJoin, budget: Budget) -> None:

@@ -1,11 +1,12 @@
 """Columns of the two inputs and of the result: their names, positions and types."""
 
-from collections import Counter
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin._typing import SIDES, Side
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError, DataError
@@ -31,40 +32,44 @@ def _nullable_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def refuse_duplicates(schema: pa.Schema, side: Side) -> None:
-    """Refuse an input with two columns of one name."""
-    # Spark does not tell apart names that differ in case, so neither can a result.
-    twice = [name for name, n in Counter(name.lower() for name in schema.names).items() if n > 1]
-    if twice:
+def refuse_duplicates(names: Sequence[str], argument: str, naming: Naming) -> None:
+    """Refuse an input with two columns of one name.
+
+    Examples
+    --------
+    >>> refuse_duplicates(["k", "t", "K"], "left", Naming())
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.DataError: left: columns 'k' and 'K' differ in case only, which Spark ignores;
+    allowed: other names (rename one of them), or spark.sql.caseSensitive set to true
+    """
+    twice = naming.twice(names)
+    if twice is None:
+        return
+    one, other = twice
+    if one == other:
         msg = (
-            f"{SIDE_NAMES[side]}: column {twice[0]!r} is there more than once; "
+            f"{argument}: column {one!r} is there more than once; "
             "allowed: distinct column names (rename one of them)"
         )
-        raise DataError(msg)
+    else:
+        msg = (
+            f"{argument}: columns {one!r} and {other!r} differ in case only, which Spark ignores; "
+            "allowed: other names (rename one of them), or spark.sql.caseSensitive set to true"
+        )
+    raise DataError(msg)
 
 
-def position_of_name(schema: pa.Schema, name: object) -> int | None:
-    """Position of a column, or None; upper and lower case are one."""
-    if not isinstance(name, str):
-        return None
-    found = schema.get_field_index(name)
-    if found >= 0:
-        return int(found)
-    alike = [n for n in schema.names if n.lower() == name.lower()]
-    return int(schema.get_field_index(alike[0])) if alike else None
-
-
-def position_of(schema: pa.Schema, name: str, side: Side, argument: str) -> int:
-    """Position of a column, or an error that names the argument; upper and lower case are one."""
-    found = position_of_name(schema, name)
+def position_of(
+    schema: pa.Schema, name: object, owner: str, argument: str, naming: Naming = ANY_CASE
+) -> int:
+    """Position of a column, or an error that names the argument and whose columns these are."""
+    found = naming.find(schema.names, name)
     if found is not None:
         return found
-    close = get_close_matches(name, schema.names, n=1)
+    close = get_close_matches(str(name), schema.names, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    msg = (
-        f"{argument}: the {SIDE_NAMES[side]} stream has no column {name!r}{hint}; "
-        f"allowed: {', '.join(schema.names)}"
-    )
+    msg = f"{argument}: {owner} has no column {name!r}{hint}; allowed: {', '.join(schema.names)}"
     raise DataError(msg)
 
 
@@ -76,7 +81,12 @@ def kind_name(data_type: pa.DataType) -> str:
 
 
 def output_columns(
-    left: Stream, right: Stream, n_on: int, how: How, suffixes: tuple[str, str]
+    left: Stream,
+    right: Stream,
+    n_on: int,
+    how: How,
+    suffixes: tuple[str, str],
+    naming: Naming = ANY_CASE,
 ) -> tuple[OutputColumn, ...]:
     """Key columns first, one each where both sides call them the same; then left, then right."""
     if how in ("semi", "anti"):
@@ -85,30 +95,31 @@ def output_columns(
     shared = {
         a: b
         for a, b in zip(left.key[:n_on], right.key[:n_on], strict=True)
-        if left.schema.names[a].lower() == right.schema.names[b].lower()
+        if naming.same(left.schema.names[a], right.schema.names[b])
     }
     merged = set(shared), set(shared.values())
     rest = [[i for i in range(len(streams[s].schema)) if i not in merged[s]] for s in SIDES]
-    used = [{streams[s].schema.names[i].lower() for i in rest[s]} for s in SIDES]
+    used = [{naming.fold(streams[s].schema.names[i]) for i in rest[s]} for s in SIDES]
     clash = used[0] & used[1]
     columns = [_merged(left, right, a, b) for a, b in shared.items()]
     for s in SIDES:
         for i in rest[s]:
             name = streams[s].schema.names[i]
-            columns.append(_column(streams[s], s, i, suffixes[s] if name.lower() in clash else ""))
-    twice = [name for name, n in Counter(c.name.lower() for c in columns).items() if n > 1]
+            suffix = suffixes[s] if naming.fold(name) in clash else ""
+            columns.append(_column(streams[s], s, i, suffix))
+    twice = naming.twice(column.name for column in columns)
     if twice:
         msg = (
-            f"suffixes: with {suffixes!r} the result has column {twice[0]!r} twice; "
+            f"suffixes: with {suffixes!r} the result has column {twice[1]!r} twice; "
             "allowed: suffixes that keep all names apart"
         )
         raise ConfigError(msg)
     return tuple(columns)
 
 
-def with_weight(columns: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
+def with_weight(columns: tuple[OutputColumn, ...], naming: Naming) -> tuple[OutputColumn, ...]:
     """The result's columns, and one that says how many pairs each row stands for."""
-    if WEIGHT_NAME in {column.name.lower() for column in columns}:
+    if naming.find([column.name for column in columns], WEIGHT_NAME) is not None:
         msg = f"weights: the result has a column {WEIGHT_NAME!r}; allowed: other names (rename it)"
         raise ConfigError(msg)
     return (*columns, OutputColumn(0, WEIGHT, WEIGHT_NAME, pa.float64()))

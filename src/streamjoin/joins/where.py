@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.core.predicate import Band, Expression, SetCondition
 from streamjoin.core.predicate.bands import find_band
 from streamjoin.core.predicate.build import all_of
@@ -49,7 +50,10 @@ class Where:
 
 
 def parse_where(
-    text: str, schemas: tuple[pa.Schema, pa.Schema], time_zone: str | None = None
+    text: str,
+    schemas: tuple[pa.Schema, pa.Schema],
+    time_zone: str | None = None,
+    naming: Naming = ANY_CASE,
 ) -> Where:
     """Take a condition apart, or say what is wrong with it.
 
@@ -57,11 +61,13 @@ def parse_where(
     ----------
     text
         A condition of Spark SQL. Columns are ``left.x`` and ``right.y``, or ``x`` if only one side
-        has it.
+        has it; a name that is no plain word stands in backquotes, as in ``left.`my.col` ``.
     schemas
         Of the left and the right stream.
     time_zone
         For ``TIMESTAMP`` literals that name none; without it they are left to Spark.
+    naming
+        Which names are one.
 
     Examples
     --------
@@ -75,12 +81,13 @@ def parse_where(
     >>> where.rest
     ("left.k LIKE 'a%'",)
     """
-    from streamjoin.joins.sql.conjuncts import conjuncts  # loads sqlglot, which few joins need
+    from streamjoin.joins.sql.columns import Columns  # these load sqlglot, which few joins need
+    from streamjoin.joins.sql.conjuncts import conjuncts
 
     if not isinstance(text, str) or not text.strip():
         msg = f"where: got {text!r}; allowed: a SQL condition such as 'left.x < right.y'"
         raise ConfigError(msg)
-    parts = conjuncts(text, schemas, time_zone)
+    parts = conjuncts(text, Columns(schemas, naming), time_zone)
     understood = [part for part in parts if isinstance(part, Expression)]
     band, conditions = find_band(understood)
     sets = find_sets(conditions)

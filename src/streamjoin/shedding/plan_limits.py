@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from streamjoin.budget import shard_cpu
 from streamjoin.planning.tree import Tree
 
 
@@ -43,14 +44,9 @@ class PlanLimits:
         >>> PlanLimits(cpu_us_per_second=5e5).over_shards(8, n_cores=4).cpu_us_per_second
         250000.0
         """
-        second, batch = self.cpu_us_per_second, self.cpu_us_per_batch
-        return replace(
-            self,
-            rate=None if self.rate is None else self.rate / n_shards,
-            # A shard runs on one core at a time, however many there are.
-            cpu_us_per_second=None if second is None else second * min(1.0, n_cores / n_shards),
-            cpu_us_per_batch=None if batch is None else batch / n_shards,
-        )
+        rate = None if self.rate is None else self.rate / n_shards
+        second, batch = shard_cpu(self.cpu_us_per_second, self.cpu_us_per_batch, n_shards, n_cores)
+        return replace(self, rate=rate, cpu_us_per_second=second, cpu_us_per_batch=batch)
 
 
 @dataclass(frozen=True)

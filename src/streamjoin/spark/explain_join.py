@@ -19,7 +19,7 @@ from streamjoin.spark.explain_warnings import Advice, advice
 from streamjoin.spark.explain_words import Shards
 from streamjoin.spark.plans import JoinPlan
 
-_SIDE: Final = re.compile(r"\b(left|right)\.")
+_SIDE: Final = re.compile(r"\b(left|right)\.|`(?:[^`]|``)*`")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class JoinExplanation:
     def named(self, text: str) -> str:
         """A condition with the streams' own names."""
         own = dict(zip(words.NAMES, self.streams, strict=True))
-        return _SIDE.sub(lambda side: f"{own[side[1]]}.", text)
+        return _SIDE.sub(lambda found: f"{own[found[1]]}." if found[1] else found[0], text)
 
     def details(self) -> Iterator[str]:
         """The text below the operators, line by line."""

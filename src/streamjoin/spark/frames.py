@@ -7,30 +7,21 @@ from typing import Final, Literal
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    DoubleType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import DataType, DoubleType, StructField
 
 from streamjoin._typing import SIDES
-from streamjoin.budget import Budget, refuse_too_much
+from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.arguments import Both, On, Resolved, Window, resolve
+from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.clocks import check_ahead, with_ahead
-from streamjoin.spark.columns import named
+from streamjoin.spark.columns import filtered, naming_of, numbered, refuse_collation
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
@@ -38,7 +29,12 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
 from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
 from streamjoin.spark.processor import ShardJoin
-from streamjoin.spark.requirements import has_fixed_partitions, is_local, n_cores, prepare
+from streamjoin.spark.requirements import (
+    has_fixed_partitions,
+    n_cores,
+    prepare,
+    refuse_too_much_memory,
+)
 from streamjoin.spark.routing import ByKey, Routing, copies, grid_for
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.stateful import ShardProcessor
@@ -90,7 +86,9 @@ def join(
         compared for equality; a null key matches nothing. None: see `where`.
     where
         What else a pair must fulfil, as SQL over ``left.x`` and ``right.y``:
-        ``"abs(left.x - right.x) <= 5 AND left.volume < right.volume"``. Equalities become keys; a
+        ``"abs(left.x - right.x) <= 5 AND left.volume < right.volume"``. Here a name that is no
+        plain word stands in backquotes, as in ``"left.`a.b` > 1"``; in other arguments names
+        are as they are. Equalities become keys; a
         band is indexed, and so is what two sets have in common: ``"overlap(left.tags, right.tags)
         >= 3"`` of arrays, ``"inner_product(left.words, right.words) >= 0.5"`` of maps. With no
         equality at all the shards form a grid. Comparisons, arithmetic, abs, overlap,
@@ -202,13 +200,15 @@ def join(
     selection).
     """
     _refuse_other_frames(left, right)
+    spark = left.sparkSession
+    naming = naming_of(spark)
     resolved = resolve(
         (arrow_schema(left, "left"), arrow_schema(right, "right")),
         on=on, where=where, how=how, direction=direction, time=time, window=window,
         lateness=lateness, idle_timeout=idle_timeout, suffixes=suffixes, freshness=freshness,
         budget=budget, shed=shed, split=split, utility=utility, weights=weights,
         algorithm=algorithm, invalidation=invalidation,
-        time_zone=_time_zone(left, where),
+        time_zone=_time_zone(left, where), naming=naming,
     )  # fmt: skip
     settings, ahead_us = resolved.join, check_ahead(ahead, left)
     if budget is not None:
@@ -220,9 +220,10 @@ def join(
     late = (
         None
         if late_rows is None
-        else LateSink.at(late_rows, name, dict(zip(SIDE_NAMES, settings.streams, strict=True)))
+        else LateSink.at(
+            late_rows, name, dict(zip(SIDE_NAMES, settings.streams, strict=True)), naming
+        )
     )
-    spark = left.sparkSession
     n_partitions = prepare(spark, streaming=left.isStreaming)
     n_shards = n_shards_of(shards, spark, n_partitions)
     routing = _routing(settings, n_shards, _rates(rates))
@@ -264,7 +265,21 @@ def join(
         gate=gate,
     )
     result = shard.form.finish(_emitted(left, right, shard, ahead_us), name)
-    return result if resolved.rest is None else _filtered(result, resolved)
+    if resolved.rest is None:
+        return result
+    return filtered(result, _columns_by_side(settings), resolved.rest)
+
+
+def _columns_by_side(join: WindowJoin) -> dict[str, dict[str, str]]:
+    """The result's columns of each side, by what the side calls them."""
+    return {
+        SIDE_NAMES[side]: {
+            stream.schema.names[position]: column.name
+            for column in join.output
+            if (position := column.position_on(side)) is not None
+        }
+        for side, stream in zip(SIDES, join.streams, strict=True)
+    }
 
 
 def _emitted(
@@ -272,10 +287,9 @@ def _emitted(
 ) -> DataFrame:
     packed = []
     for side, frame in zip(SIDES, (left, right), strict=True):
-        rows = frame
+        rows = numbered(frame)
         if ahead_us is not None:
-            stream = shard.join.streams[side]
-            rows = with_ahead(frame, stream.schema.names[stream.time], ahead_us)
+            rows = with_ahead(rows, rows.columns[shard.join.streams[side].time], ahead_us)
         packer = Packer(
             shard.join, side, shard.labels, shard.routing, shard.hot, shard.gate,
             has_ahead=ahead_us is not None,
@@ -286,24 +300,6 @@ def _emitted(
         return groups.applyInArrow(shard.bounded, shard.form.schema)
     processor = ShardProcessor(shard)
     return groups.transformWithStateInPandas(processor, shard.form.schema, "Append", "None")
-
-
-def _filtered(result: DataFrame, resolved: Resolved) -> DataFrame:
-    """Let Spark evaluate a predicate of any SQL, over structs that are called left and right."""
-    structs = []
-    for side, stream in zip(SIDES, resolved.join.streams, strict=True):
-        fields = [
-            named(column.name).alias(stream.schema.names[position])
-            for column in resolved.join.output
-            if (position := column.position_on(side)) is not None
-        ]
-        structs.append(F.struct(*fields).alias(("left", "right")[side]))
-    clash = {"left", "right"} & {name.lower() for name in result.columns}
-    if clash:
-        msg = f"where: the result has a column {min(clash)!r}; allowed: other names (rename it)"
-        raise ConfigError(msg)
-    names = [named(name) for name in result.columns]
-    return result.select(*names, *structs).filter(resolved.rest or "true").select(*names)
 
 
 def check_name(name: object, *frames: DataFrame) -> None:
@@ -321,8 +317,7 @@ def refuse_budget(budget: Budget, frame: DataFrame) -> None:
     if not frame.isStreaming:
         msg = "budget: got one for batch DataFrames; allowed: with streams (their time is budgeted)"
         raise ConfigError(msg)
-    if is_local(frame.sparkSession):
-        refuse_too_much(budget)
+    refuse_too_much_memory(budget, frame.sparkSession)
 
 
 def refuse_freshness(frame: DataFrame) -> None:
@@ -372,26 +367,7 @@ def _refuse_collations(join: WindowJoin, left: DataFrame, right: DataFrame) -> N
     if join.predicate is not None:
         used += [("where", column.side, column.position) for column in join.predicate.columns()]
     for argument, side, position in used:
-        refuse_collation(frames[side], frames[side].columns[position], argument)
-
-
-def refuse_collation(frame: DataFrame, name: str, argument: str = "on") -> None:
-    """Refuse to compare a column whose strings are not compared by their bytes."""
-    for collation in _collations(frame.schema[name].dataType) - {"UTF8_BINARY"}:
-        msg = f"{argument}: {name!r} has collation {collation}; allowed: UTF8_BINARY (cast it)"
-        raise DataError(msg)
-
-
-def _collations(kind: DataType) -> set[str]:
-    if isinstance(kind, StringType):
-        return {kind.collation}
-    if isinstance(kind, ArrayType):
-        return _collations(kind.elementType)
-    if isinstance(kind, MapType):
-        return _collations(kind.keyType) | _collations(kind.valueType)
-    if isinstance(kind, StructType):
-        return set[str]().union(*(_collations(field.dataType) for field in kind.fields))
-    return set()
+        refuse_collation(frames[side], position, argument)
 
 
 def arrow_schema(frame: DataFrame, argument: str) -> pa.Schema:

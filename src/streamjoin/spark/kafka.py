@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from streamjoin.errors import ConfigError, EngineError
-from streamjoin.spark.columns import named
+from streamjoin.spark.columns import named, naming_of
 from streamjoin.spark.pair_id import pair_id_of
 from streamjoin.spark.pipeline import Sink, Source
 from streamjoin.spark.sinks.values import as_json
@@ -75,8 +75,8 @@ class KafkaSource(Source):
         columns = [F.col(_MESSAGE).getField(name).alias(name) for name in kind.names]
         if not self.select:
             return rows.select(*columns)
-        hidden = {name.lower() for name in kind.names}
-        own = [F.col(name) for name in _OWN if name.lower() not in hidden]
+        naming = naming_of(spark)
+        own = [F.col(name) for name in _OWN if naming.find(kind.names, name) is None]
         return rows.select(*columns, *own).selectExpr(*self.select)
 
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
 from streamjoin.joins.late_rows import LateRows
@@ -32,11 +33,13 @@ class LateSink:
     name: str
 
     @classmethod
-    def at(cls, folder: object, name: str, streams: Mapping[str, Stream]) -> "LateSink":
+    def at(
+        cls, folder: object, name: str, streams: Mapping[str, Stream], naming: Naming = ANY_CASE
+    ) -> "LateSink":
         """Check the user's folder; a path without a scheme is one on this machine."""
         found = reachable(folder, "late_rows", "a folder, or its address (s3://, hdfs://)")
         for stream, of in streams.items():
-            if LATE_BY in (column.lower() for column in of.schema.names):
+            if naming.find(of.schema.names, LATE_BY) is not None:
                 msg = (
                     f"late_rows: the {stream} stream has a column {LATE_BY!r}; "
                     "allowed: other names (rename it)"

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, LongType
 
 from streamjoin.budget import Budget
@@ -17,19 +16,18 @@ from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
 from streamjoin.joins.multi.metrics import names as metric_names
-from streamjoin.joins.multi.output import NEWEST, REACHED
+from streamjoin.joins.multi.output import NEWEST, REACHED, prefixed
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
 from streamjoin.spark.clocks import check_ahead, with_ahead
-from streamjoin.spark.columns import named
+from streamjoin.spark.columns import filtered, naming_of, numbered, refuse_collation
 from streamjoin.spark.folders import reachable
 from streamjoin.spark.frames import (
     arrow_schema,
     check_name,
     n_shards_of,
     refuse_budget,
-    refuse_collation,
     refuse_freshness,
 )
 from streamjoin.spark.hot_keys import find_folder
@@ -86,7 +84,8 @@ def multi_join(
     on
         What must be equal: a column that all streams have, or a list of such; a column of each
         stream, ``{"a": "x", "b": "y"}``; or equalities, ``["a.x = b.x", "b.y = c.z"]``, which must
-        connect all streams and form no cycle.
+        connect all streams and form no cycle; in them a name that is no plain word stands in
+        backquotes, ``"a.`x.y` = b.x"``.
     where
         What else a result must fulfil, as Spark SQL over ``a.x`` and the like; Spark checks it on
         the results.
@@ -170,10 +169,12 @@ def multi_join(
     check_streams(streams)
     _refuse_other_frames(streams)
     schemas = {stream: arrow_schema(frame, stream) for stream, frame in streams.items()}
+    spark = next(iter(streams.values())).sparkSession
+    naming = naming_of(spark)
     resolved = resolve_plan(
         schemas, on=on, time=time, window=window, plan=plan, freshness=freshness, states=states,
         lateness=lateness, idle_timeout=idle_timeout, budget=budget, planner=planner,
-        strategy=strategy, order=order, selectivities=selectivities,
+        strategy=strategy, order=order, selectivities=selectivities, naming=naming,
     )  # fmt: skip
     frames = list(streams.values())
     ahead_us = check_ahead(ahead, frames[0])
@@ -186,10 +187,10 @@ def multi_join(
         refuse_freshness(frames[0])
     for one in resolved.keys.classes:
         for stream, key in one.columns.items():
-            refuse_collation(streams[stream], key)
-    spark, streaming = frames[0].sparkSession, frames[0].isStreaming
+            refuse_collation(streams[stream], streams[stream].columns.index(key))
+    streaming = frames[0].isStreaming
     inputs = {i.name: i.stream for step in resolved.steps for i in step.join.inputs if not i.end}
-    late = None if late_rows is None else LateSink.at(late_rows, name, inputs)
+    late = None if late_rows is None else LateSink.at(late_rows, name, inputs, naming)
     n_partitions = prepare(spark, streaming=streaming)
     labels = tuple(shard_labels(n_shards_of(shards, spark, n_partitions)))
     resolved = _over_shards(_calibrated(resolved), len(labels), n_cores(spark))
@@ -214,7 +215,12 @@ def multi_join(
         )
         made.append(_operator(step, frames, labels, late, between, plan_made, ahead_us))
     result = made[-1]
-    return result if where is None else _filtered(result, resolved, where)
+    if where is None:
+        return result
+    if not isinstance(where, str) or not where.strip():
+        msg = f"where: got {where!r}; allowed: a SQL condition such as 'a.x < b.y'"
+        raise ConfigError(msg)
+    return filtered(result, _columns_by_stream(resolved), where)
 
 
 def _operator(
@@ -246,9 +252,9 @@ def _operator(
     )
     packed = []
     for number, (frame, one) in enumerate(zip(frames, step.join.inputs, strict=True)):
-        rows, has_ahead = frame, ahead_us is not None and one.end is None
+        rows, has_ahead = numbered(frame), ahead_us is not None and one.end is None
         if ahead_us is not None and has_ahead:
-            rows = with_ahead(frame, one.stream.schema.names[one.stream.time], ahead_us)
+            rows = with_ahead(rows, rows.columns[one.stream.time], ahead_us)
         packer = PlanPacker(step.join, number, labels, routing, has_ahead=has_ahead)
         packed.append(rows.mapInArrow(packer, PACKED_DDL))
     rows = packed[0]
@@ -322,28 +328,17 @@ def _step_over_shards(step: Step, n_shards: int, cores: int) -> Step:
     return replace(step, join=replace(join, states=states, limits=limits))
 
 
-def _filtered(result: DataFrame, resolved: ResolvedPlan, where: str) -> DataFrame:
-    """Let Spark check a condition, over structs that are called as the streams are."""
-    if not isinstance(where, str) or not where.strip():
-        msg = f"where: got {where!r}; allowed: a SQL condition such as 'a.x < b.y'"
-        raise ConfigError(msg)
+def _columns_by_stream(resolved: ResolvedPlan) -> dict[str, dict[str, str]]:
+    """The result's columns of each stream, by what the stream calls them."""
     shared = resolved.keys.shared
     merged = {c for one in resolved.keys.classes for c in one.columns.items()} if shared else set()
-    structs = []
-    for stream in resolved.tree.names:
-        fields = [
-            named(original if (stream, original) in merged else f"{stream}_{original}").alias(
-                original
-            )
-            for original in _columns_of(resolved, stream)
-        ]
-        structs.append(F.struct(*fields).alias(stream))
-    clash = {n.lower() for n in resolved.tree.names} & {n.lower() for n in result.columns}
-    if clash:
-        msg = f"where: the result has a column {min(clash)!r}; allowed: other names (rename it)"
-        raise ConfigError(msg)
-    names = [named(name) for name in result.columns]
-    return result.select(*names, *structs).filter(where).select(*names)
+    return {
+        stream: {
+            name: name if (stream, name) in merged else prefixed(stream, name)
+            for name in _columns_of(resolved, stream)
+        }
+        for stream in resolved.tree.names
+    }
 
 
 def _columns_of(resolved: ResolvedPlan, stream: str) -> list[str]:

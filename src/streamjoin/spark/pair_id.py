@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.spark.columns import named
+from streamjoin.joins.columns import refuse_duplicates
+from streamjoin.spark.columns import named, naming_of
 
 PAIR_ID: Final = "pair_id"
 _WEIGHT: Final = "_weight"
@@ -52,7 +53,7 @@ def with_pair_id(frame: DataFrame, name: str = PAIR_ID) -> DataFrame:
     a 610ed1d54df7b576f3114cf5911dd4b3
     None 6d5da52c570462d94f15df949a29adb7
     """
-    if name.lower() in (column.lower() for column in frame.columns):
+    if naming_of(frame.sparkSession).find(frame.columns, name) is not None:
         msg = f"name: got {name!r}, which is a column; allowed: a name that the frame does not have"
         raise ConfigError(msg)
     return frame.withColumn(name, pair_id_of(frame))
@@ -75,11 +76,8 @@ def hashed(frame: DataFrame, chain: int) -> Column:
 
 
 def _refuse(frame: DataFrame) -> None:
-    names = [name.lower() for name in frame.columns]
+    refuse_duplicates(frame.columns, "frame", naming_of(frame.sparkSession))
     for field in frame.schema:
-        if names.count(field.name.lower()) > 1:
-            msg = f"frame: column {field.name!r} is there twice; allowed: names that differ"
-            raise DataError(msg)
         if any(isinstance(kind, VariantType) for kind in _leaves(field.dataType)):
             msg = (
                 f"frame: column {field.name!r} has variants, which cannot be compared; allowed: "

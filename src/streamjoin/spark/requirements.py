@@ -12,6 +12,7 @@ import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from streamjoin.budget import Budget, refuse_too_much
 from streamjoin.errors import ConfigError, EngineError
 from streamjoin.spark.masters import executor_cores
 from streamjoin.spark.session import STATE_SETTINGS
@@ -73,6 +74,12 @@ def n_cores(spark: SparkSession) -> int:
     last = parts.agg(F.max("part")).head()
     assert last is not None
     return int(last[0]) + 1
+
+
+def refuse_too_much_memory(budget: Budget, spark: SparkSession) -> None:
+    """Refuse more memory than there is, where it is known: the machines of a cluster are others."""
+    if is_local(spark):
+        refuse_too_much(budget)
 
 
 def _check_version(version: str) -> None:

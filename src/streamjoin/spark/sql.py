@@ -1,12 +1,12 @@
 """`sj.sql`: joins of streams as SQL."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
@@ -17,7 +17,7 @@ from streamjoin.joins.sql.query import Query, parse_query
 from streamjoin.joins.sql.query_plan import QueryPlan, plan_query, stream_name
 from streamjoin.joins.sql.query_script import CreatedStream, Script, read_script
 from streamjoin.joins.sql.query_text import Text
-from streamjoin.spark.columns import named
+from streamjoin.spark.columns import as_structs, named, naming_of
 from streamjoin.spark.failures import root_cause
 from streamjoin.spark.frames import join
 from streamjoin.spark.multi_frames import multi_join
@@ -99,9 +99,10 @@ def run_query(
 ) -> DataFrame:
     """Join streams as a query says that has been read already; see `sql`."""
     _check_arguments(streams, more)
-    zone = str(next(iter(streams.values())).sparkSession.conf.get("spark.sql.session.timeZone"))
+    spark = next(iter(streams.values())).sparkSession
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
     schemas = {name: _schema(frame) for name, frame in streams.items()}
-    plan = plan_query(query, schemas, time, zone)
+    plan = plan_query(query, schemas, time, zone, naming_of(spark))
     inputs = {
         source.alias: input_of(
             plan, source.alias, streams[stream_name(query, source, list(streams))]
@@ -196,8 +197,10 @@ def _selected(plan: QueryPlan, joined: DataFrame, structs: Mapping[str, list[str
     """Let Spark check and select, over structs that are called as the streams are."""
     known = {name for names in structs.values() for name in names}
     extra = [named(name) for name in joined.columns if name not in known]
-    made = [_struct(plan.columns[a], names).alias(a) for a, names in structs.items() if names]
-    frame = joined.select(*made, *extra)
+    by_stream = {
+        a: dict(zip(plan.columns[a], names, strict=True)) for a, names in structs.items() if names
+    }
+    frame = joined.select(*as_structs(by_stream), *extra)
     for condition in plan.at("after"):
         with _evaluating(plan.text, condition.start, condition.text):
             frame = frame.filter(condition.sql)
@@ -209,11 +212,6 @@ def _selected(plan: QueryPlan, joined: DataFrame, structs: Mapping[str, list[str
             with _evaluating(plan.text, output.start, output.sql):
                 frame.select(*selected[:i])
         raise
-
-
-def _struct(names: Sequence[str], columns: Sequence[str]) -> Column:
-    pairs = zip(names, columns, strict=True)
-    return F.struct(*(named(column).alias(name) for name, column in pairs))
 
 
 @contextmanager

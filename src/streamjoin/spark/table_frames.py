@@ -3,7 +3,6 @@
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pyspark.errors import PySparkTypeError
@@ -12,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType
 
-from streamjoin.budget import Budget, refuse_too_much
+from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import not_negative
@@ -20,10 +19,11 @@ from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
 from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.settings import STREAM, TableJoin
+from streamjoin.spark.columns import naming_of, numbered, refuse_collation
 from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
-from streamjoin.spark.requirements import n_cores, prepare
+from streamjoin.spark.requirements import n_cores, prepare, refuse_too_much_memory
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.stateful import TableProcessor
 from streamjoin.spark.table_access import TableAccess
@@ -135,17 +135,20 @@ def table_join(
             "(Spark joins its own DataFrames)"
         )
         raise ConfigError(msg)
+    spark = stream.sparkSession
     join = resolve_table_join(
         arrow_schema(stream, "stream"), table, on=on, how=how, columns=columns,
         algorithm=algorithm, budget=budget, shed=shed, front_share=front_share, max_wait=max_wait,
+        naming=naming_of(spark),
     )  # fmt: skip
+    for position in join.keys[STREAM]:
+        refuse_collation(stream, position)
     if budget is not None:
-        refuse_too_much(budget)
+        refuse_too_much_memory(budget, spark)
     if on_failure not in ("fail", "stale"):
         msg = f"on_failure: got {on_failure!r}; allowed: fail, stale"
         raise ConfigError(msg)
     check_name(name, stream)
-    spark = stream.sparkSession
     access = TableAccess(
         table,
         str(_folder(index_folder)),
@@ -161,13 +164,13 @@ def table_join(
     is_timed = asked.may_wait or join.may_wait or on_failure == "stale"
     if is_timed:
         _refuse_two_waits(stream)
-    join = _over_shards(join, len(labels), n_cores(spark))
+    join = join.over_shards(len(labels), n_cores(spark))
     join_id = uuid.uuid4().hex
     remember(join_id, TablePlan(name, join, access, len(labels), n_partitions, algorithm, is_timed))
     form = OutputForm(join.output, _types(join, stream), COUNTERS + join_id, METRICS)
     agreed = {**join.describe(), "shards": f"{len(labels)} by key"}
     shard = TableShard(join, access, form, agreed, join_id, is_timed)
-    packed = stream.mapInArrow(TablePacker(join, labels, access), PACKED_ROWS_DDL)
+    packed = numbered(stream).mapInArrow(TablePacker(join, labels, access), PACKED_ROWS_DDL)
     return form.finish(_emitted(packed, shard), name)
 
 
@@ -211,17 +214,6 @@ def _folder(given: str | Path | None) -> Path:
         return Path(given).absolute()
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(caches) / "streamjoin" / "tables"
-
-
-def _over_shards(join: TableJoin, n_shards: int, cores: int) -> TableJoin:
-    """What one shard may use."""
-    share, us = join.work_share, join.work_us
-    return replace(
-        join,
-        memory=max(1, join.memory // n_shards),
-        work_share=None if share is None else share * cores / n_shards,
-        work_us=None if us is None else max(1, us // n_shards),
-    )
 
 
 def _types(join: TableJoin, stream: DataFrame) -> tuple[DataType, ...]:

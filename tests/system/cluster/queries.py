@@ -23,11 +23,6 @@ SETTINGS = {
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.session.timeZone": "UTC",
     "spark.task.maxFailures": "8",
-<<<<<<< HEAD:tests/system/cluster/queries.py
-    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[3]),
-    "spark.python.daemon.module": "tests.spark.warm_daemon",
-=======
->>>>>>> daemon:tests/cluster/queries.py
 }
 
 

@@ -3,7 +3,6 @@
 Operands already have the types they need; `build` sees to that.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from streamjoin._names import quoted
 from streamjoin._typing import LEFT, Side
 from streamjoin.core.predicate import values
 from streamjoin.core.predicate.values import Values
@@ -92,9 +92,7 @@ class Column(Expression):
 
     def describe(self) -> str:
         """``left.name`` or ``right.name``."""
-        plain = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", self.name)
-        name = self.name if plain else "`" + self.name.replace("`", "``") + "`"
-        return f"{('left', 'right')[self.side]}.{name}"
+        return f"{('left', 'right')[self.side]}.{quoted(self.name)}"
 
     def compute(self, fetch: Fetch) -> Values:
         """The column itself."""

@@ -7,12 +7,13 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.budget import Budget
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, format_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import not_negative, positive
-from streamjoin.joins.columns import kind_name, nullable
+from streamjoin.joins.columns import kind_name, nullable, refuse_duplicates
 from streamjoin.joins.multi.keys import Keys, OnMany, Schemas, parse_on
 from streamjoin.joins.multi.operators import (
     Operator,
@@ -112,6 +113,7 @@ def resolve_plan(
     strategy: str = "auto",
     order: str = "adaptive",
     selectivities: Selectivities | None = None,
+    naming: Naming = ANY_CASE,
 ) -> ResolvedPlan:
     """Settings of a join of many streams, or an error that names the argument.
 
@@ -126,14 +128,16 @@ def resolve_plan(
     if len(schemas) > MOST_STREAMS:
         msg = f"streams: got {len(schemas)}; allowed: at most {MOST_STREAMS}"
         raise ConfigError(msg)
+    for name, schema in schemas.items():
+        refuse_duplicates(schema.names, name, naming)
     schemas = {name: nullable(schema) for name, schema in schemas.items()}
     names = list(schemas)
-    keys = parse_on(on, schemas, may_be_cyclic=strategy == "mjoin")
+    keys = parse_on(on, schemas, may_be_cyclic=strategy == "mjoin", naming=naming)
     tree = _tree(plan, names, keys)
     late_us = not_negative(lateness, "lateness")
     windows = _windows(window, names)
     streams = {
-        name: Stream(schemas[name], (), _time(schemas, time, name), us, late_us, rows)
+        name: Stream(schemas[name], (), _time(schemas, time, name, naming), us, late_us, rows)
         for name, (us, rows) in windows.items()
     }
     _same_times(streams)
@@ -154,7 +158,7 @@ def resolve_plan(
         limits = replace(limits, chained=len(operators) > 1)
     _refuse_in_chains(operators, windows, states)
     idle_us = None if idle_timeout is None else positive(idle_timeout, "idle_timeout")
-    made = _Making(tree, keys, streams, ages, idle_us, limits)
+    made = _Making(tree, keys, streams, ages, idle_us, limits, naming)
     steps = [made.step(number, operators) for number in range(len(operators))]
     steps[-1] = replace(steps[-1], join=_with_states(steps[-1].join, states, plan))
     is_adaptive = plan is None and len(operators) == 1 and len(names) > 2
@@ -188,9 +192,10 @@ class _Making:
         ages: dict[str, Age],
         idle_us: int | None,
         limits: PlanLimits | None,
+        naming: Naming,
     ) -> None:
         self._tree, self._keys, self._streams, self._ages = tree, keys, streams, ages
-        self._idle_us, self._limits = idle_us, limits
+        self._idle_us, self._limits, self._naming = idle_us, limits, naming
         self._done: dict[int, int] = {}  # joins that operators before do, by node
 
     def step(self, number: int, operators: list[Operator]) -> Step:
@@ -202,10 +207,10 @@ class _Making:
             for position, column in enumerate(self._columns(node))
         }
         if last:
-            output = final_columns(list(self._streams), inputs, places, self._keys)
+            output = final_columns(list(self._streams), inputs, places, self._keys, self._naming)
         else:
             columns, weighed = self._columns(operator.nodes[-1]), self._limits is not None
-            output = partial_columns(columns, inputs, places, weighed=weighed)
+            output = partial_columns(columns, inputs, places, self._naming, weighed=weighed)
         limits = self._limits
         if limits is not None and last:
             limits = replace(limits, freshness=self._seconds())
@@ -285,8 +290,9 @@ def _tree(plan: str | None, names: list[str], keys: Keys) -> Tree:
     return default_plan(names, keys)
 
 
-def _time(schemas: Schemas, time: str | Mapping[str, str], name: str) -> int:
-    column = column_of(schemas[name], for_each(time, list(schemas), "time")[name], name, "time")
+def _time(schemas: Schemas, time: str | Mapping[str, str], name: str, naming: Naming) -> int:
+    said = for_each(time, list(schemas), "time")[name]
+    column = column_of(schemas[name], said, name, "time", naming)
     position = int(schemas[name].names.index(column))
     kind = schemas[name].types[position]
     if not pa.types.is_timestamp(kind):

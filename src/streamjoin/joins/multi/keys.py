@@ -6,12 +6,14 @@ of two sets of streams is on all classes that have columns on both sides.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name
@@ -20,8 +22,10 @@ from streamjoin.joins.multi.streams import column_of, for_some, stream_of
 OnMany = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 """Columns that all streams have; or those of each stream; or equalities such as ``a.x = b.y``."""
 Schemas = Mapping[str, pa.Schema]
+LookUp = Callable[[str, str], str]
+"""From a stream and a name to the column's exact name."""
 
-_NAME: Final = r"\s*(`[^`]+`|[^\s.=`]+)\s*"
+_NAME: Final = r"\s*(`(?:[^`]|``)*`|[^\s.=`]+)\s*"
 _EQUALITY: Final = re.compile(rf"{_NAME}\.{_NAME}={{1,2}}{_NAME}\.{_NAME}")
 _ALLOWED: Final = (
     'a column that all streams have, such as "k", a column for each stream, such as '
@@ -65,10 +69,13 @@ class Keys:
         )
 
 
-def parse_on(on: OnMany, schemas: Schemas, *, may_be_cyclic: bool = False) -> Keys:
+def parse_on(
+    on: OnMany, schemas: Schemas, *, may_be_cyclic: bool = False, naming: Naming = ANY_CASE
+) -> Keys:
     """Read `on`, or say what is wrong with it.
 
-    Equalities that form a cycle can only be checked by one n-ary join.
+    Equalities that form a cycle can only be checked by one n-ary join. In them a name that is no
+    plain word stands in backquotes; elsewhere names are as they are.
 
     Examples
     --------
@@ -79,18 +86,20 @@ def parse_on(on: OnMany, schemas: Schemas, *, may_be_cyclic: bool = False) -> Ke
     >>> [one.describe() for one in parse_on("x", schemas).classes]
     ['a.x = b.x = c.x']
     """
+    look_up = partial(_look_up, schemas, naming)
     if isinstance(on, Mapping):
         classes, shared = _by_stream(on, schemas), False
     else:
         texts = [on] if isinstance(on, str) else list(on) if isinstance(on, list | tuple) else []
         if not texts or not all(isinstance(text, str) for text in texts):
             raise _wrong(on)
-        shared = not any("=" in text for text in texts)
+        known = [s.names for s in schemas.values()]
+        shared = all(_is_column(text, known, naming) for text in texts)
         if shared:
-            classes = [dict.fromkeys(schemas, _column(text, schemas)) for text in texts]
+            classes = [dict.fromkeys(schemas, text) for text in texts]
         else:
-            classes = _united(_equality(text, schemas) for text in texts)
-    found = tuple(KeyClass(_checked(one, schemas)) for one in classes)
+            classes = _united(_equality(text, schemas, look_up) for text in texts)
+    found = tuple(KeyClass(_checked(one, schemas, look_up)) for one in classes)
     _refuse_twice(found)
     _refuse_disconnected(found, schemas)
     if not may_be_cyclic:
@@ -98,12 +107,14 @@ def parse_on(on: OnMany, schemas: Schemas, *, may_be_cyclic: bool = False) -> Ke
     return Keys(found, shared)
 
 
-def _column(text: str, schemas: Schemas) -> str:
-    """A column that all streams should have; not what is meant as a condition."""
-    known = {name.lower() for schema in schemas.values() for name in schema.names}
-    if "." in text and text.lower() not in known:
-        raise _wrong(text)
-    return text
+def _look_up(schemas: Schemas, naming: Naming, stream: str, column: str) -> str:
+    return column_of(schemas[stream], column, stream, "on", naming)
+
+
+def _is_column(text: str, known: Sequence[Sequence[str]], naming: Naming) -> bool:
+    """Whether a text is meant as a column of all streams, and not as an equality."""
+    there = [naming.find(names, text) is not None for names in known]
+    return all(there) or not ("=" in text or ("." in text and not any(there)))
 
 
 def _by_stream(on: Mapping[Any, Any], schemas: Schemas) -> list[dict[str, str]]:
@@ -124,17 +135,21 @@ def _by_stream(on: Mapping[Any, Any], schemas: Schemas) -> list[dict[str, str]]:
     return [{name: lists[name][i] for name in schemas} for i in range(lengths.pop())]
 
 
-def _equality(text: str, schemas: Schemas) -> list[tuple[str, str]]:
+def _equality(text: str, schemas: Schemas, look_up: LookUp) -> list[tuple[str, str]]:
     found = _EQUALITY.fullmatch(text)
     if found is None:
         raise _wrong(text)
-    one, x, other, y = (part.strip("`") for part in found.groups())
+    one, x, other, y = map(_unquoted, found.groups())
     ends = [(stream_of(one, schemas, "on"), x), (stream_of(other, schemas, "on"), y)]
-    ends = [(s, column_of(schemas[s], column, s, "on")) for s, column in ends]
+    ends = [(stream, look_up(stream, column)) for stream, column in ends]
     if ends[0][0] == ends[1][0]:
         msg = f"on: {text!r} is about one stream; allowed: equalities between two"
         raise ConfigError(msg)
     return ends
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def _united(equalities: Iterable[list[tuple[str, str]]]) -> list[dict[str, str]]:
@@ -159,9 +174,9 @@ def _united(equalities: Iterable[list[tuple[str, str]]]) -> list[dict[str, str]]
     return [dict(one.keys()) for one in classes]
 
 
-def _checked(one: dict[str, str], schemas: Schemas) -> dict[str, str]:
+def _checked(one: dict[str, str], schemas: Schemas, look_up: LookUp) -> dict[str, str]:
     """Columns by their exact names, of types that can be equal."""
-    found = {name: column_of(schemas[name], column, name, "on") for name, column in one.items()}
+    found = {name: look_up(name, column) for name, column in one.items()}
     fields = [(f"{n}.{c}", schemas[n].field(c).type) for n, c in found.items()]
     for name, kind in fields:
         if not can_be_key(kind):

@@ -1,11 +1,11 @@
 """Columns of the result, and of what one operator of a plan hands to the next."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 
+from streamjoin._names import Naming
 from streamjoin.errors import ConfigError
 from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.keys import Keys
@@ -30,7 +30,7 @@ def prefixed(stream: str, column: str) -> str:
 
 
 def final_columns(
-    names: Sequence[str], inputs: Sequence[Input], places: Places, keys: Keys
+    names: Sequence[str], inputs: Sequence[Input], places: Places, keys: Keys, naming: Naming
 ) -> tuple[OutputColumn, ...]:
     """Columns of the result: keys first where all call them the same, then stream by stream."""
     merged = [one.columns for one in keys.classes] if keys.shared else []
@@ -45,16 +45,21 @@ def final_columns(
             for column in places
             if column[0] == name and column not in once
         ]
-    _refuse_twice(columns)
+    _refuse_twice(columns, naming)
     return tuple(columns)
 
 
 def partial_columns(
-    wanted: Sequence[StreamColumn], inputs: Sequence[Input], places: Places, *, weighed: bool
+    wanted: Sequence[StreamColumn],
+    inputs: Sequence[Input],
+    places: Places,
+    naming: Naming,
+    *,
+    weighed: bool,
 ) -> tuple[OutputColumn, ...]:
     """Columns of partial results: those of their streams, when they begin and end, and weights."""
     columns = [_column(column, prefixed(*column), inputs, places) for column in wanted]
-    _refuse_twice(columns)
+    _refuse_twice(columns, naming)
     columns.append(OutputColumn(0, START, BEGINS, pa.int64()))
     columns.append(OutputColumn(0, END, ENDS, pa.int64()))
     if weighed:
@@ -69,12 +74,11 @@ def _column(
     return OutputColumn(number, position, name, inputs[number].stream.schema.types[position])
 
 
-def _refuse_twice(columns: Sequence[OutputColumn]) -> None:
-    names = Counter(column.name.lower() for column in columns)
-    twice = next((name for name, n in names.items() if n > 1), None)
+def _refuse_twice(columns: Sequence[OutputColumn], naming: Naming) -> None:
+    twice = naming.twice(column.name for column in columns)
     if twice is not None:
         msg = (
-            f"streams: the result has column {twice!r} twice; allowed: names of streams and "
+            f"streams: the result has column {twice[1]!r} twice; allowed: names of streams and "
             "columns that keep <stream>_<column> apart"
         )
         raise ConfigError(msg)

@@ -7,8 +7,9 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.columns import position_of_name
+from streamjoin._names import ANY_CASE, Naming
+from streamjoin.errors import ConfigError
+from streamjoin.joins.columns import position_of
 from streamjoin.joins.multi import metrics
 
 T = TypeVar("T")
@@ -53,18 +54,12 @@ def stream_of(name: object, streams: Mapping[str, Any], argument: str) -> str:
     raise ConfigError(msg)
 
 
-def column_of(schema: pa.Schema, name: object, stream: str, argument: str) -> str:
+def column_of(
+    schema: pa.Schema, name: object, stream: str, argument: str, naming: Naming = ANY_CASE
+) -> str:
     """The exact name of a column, or an error that names the argument."""
-    position = position_of_name(schema, name)
-    if position is not None:
-        return str(schema.names[position])
-    close = get_close_matches(str(name), schema.names, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    msg = (
-        f"{argument}: stream {stream!r} has no column {name!r}{hint}; "
-        f"allowed: {', '.join(schema.names)}"
-    )
-    raise DataError(msg)
+    position = position_of(schema, name, f"stream {stream!r}", argument, naming)
+    return str(schema.names[position])
 
 
 def for_each(value: T | Mapping[str, T], streams: Sequence[str], argument: str) -> dict[str, T]:

@@ -1,10 +1,8 @@
 """A SQL condition taken apart at its ANDs, each part as far as it is understood."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import pyarrow as pa
 from sqlglot import Token, TokenType, exp, parse_one, tokenize
 from sqlglot.errors import ParseError, SqlglotError
 
@@ -31,19 +29,18 @@ _OPEN: Final = {TokenType.L_PAREN, TokenType.L_BRACKET}
 _CLOSE: Final = {TokenType.R_PAREN, TokenType.R_BRACKET}
 
 
-def conjuncts(
-    text: str, schemas: tuple[pa.Schema, pa.Schema], time_zone: str | None
-) -> list[Conjunct]:
+def conjuncts(text: str, columns: Columns, time_zone: str | None) -> list[Conjunct]:
     """The parts of a condition that must all hold.
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> schema = pa.schema({"k": pa.string(), "x": pa.int64()})
-    >>> found = conjuncts("left.k = right.k AND left.x > 3 AND rand() < 0.5", (schema,) * 2, None)
+    >>> columns = Columns((schema, schema))
+    >>> found = conjuncts("left.k = right.k AND left.x > 3 AND rand() < 0.5", columns, None)
     >>> found[0], found[1].describe(), found[2]
     ((0, 0), 'left.x > 3', 'rand() < 0.5')
     """
-    columns = Columns(schemas)
     tokens = _tokens(text)
     whole = _parse(cut(text, tokens))
     _refuse(whole)
@@ -51,22 +48,35 @@ def conjuncts(
         columns.find(name)
     translator = Translator(columns, time_zone)
     return [
-        _conjunct(cut(text, words), condition, columns, translator)
+        _conjunct(text, words, condition, columns, translator)
         for words, condition in parts(text, tokens, whole)
     ]
 
 
-def _conjunct(text: str, condition: exp.Expr, columns: Columns, translator: Translator) -> Conjunct:
+def _conjunct(
+    text: str,
+    words: Sequence[Token],
+    condition: exp.Expr,
+    columns: Columns,
+    translator: Translator,
+) -> Conjunct:
     equality = columns.equality(condition)
     if equality is not None:
         return equality
     try:
-        if re.search(r"\\|\$\{", text):  # escapes and variables are Spark's business
+        if _is_special(text, words):
             raise NotUnderstoodError
         return translator.conjunct(condition)
     except NotUnderstoodError:
-        _refuse_sets(text, condition)
-        return columns.qualified(text, condition)
+        said = cut(text, words)
+        _refuse_sets(said, condition)
+        return columns.qualified(said, condition)
+
+
+def _is_special(text: str, words: Sequence[Token]) -> bool:
+    """Whether there are escapes or variables, which are Spark's business; names have no escapes."""
+    others = (cut(text, [word]) for word in words if word.token_type != TokenType.IDENTIFIER)
+    return "${" in cut(text, words) or any("\\" in other for other in others)
 
 
 def _refuse_sets(text: str, condition: exp.Expr) -> None:

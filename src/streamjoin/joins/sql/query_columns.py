@@ -7,16 +7,17 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
+from streamjoin._names import ANY_CASE, Naming, backquoted, quoted
 from streamjoin.errors import DataError
 from streamjoin.joins.columns import kind_name
 from streamjoin.joins.sql.columns import names
 from streamjoin.joins.sql.query import Part
-from streamjoin.joins.sql.query_text import Text, allowed, quoted, same
+from streamjoin.joins.sql.query_text import Text, allowed
 
 Column = tuple[str, str]
 """Alias of a stream, and column."""
 Merged = Mapping[str, tuple[str, ...]]
-"""Columns of USING in small letters, and the streams that have them."""
+"""Columns of USING, folded, and the streams that have them."""
 
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
 
@@ -25,20 +26,16 @@ _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Nu
 class Name:
     """A name in the text, and the column of one or more streams that it means.
 
-    `start` to `end` is what stands for the stream, which is nothing if the name is bare.
+    `start` to `end` is its first word: the stream, or if the name is bare the column.
     """
 
     aliases: tuple[str, ...]
     column: str
     type: pa.DataType
     is_whole: bool
+    is_bare: bool
     start: int
     end: int
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether the name says no stream."""
-        return self.start == self.end
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,8 @@ class Scope:
         Type of the join: which of these streams then has the value.
     earlier
         Names that the query itself gave to what it selects further to the left.
+    naming
+        Which names are one.
     """
 
     text: Text
@@ -64,6 +63,7 @@ class Scope:
     merged: Merged
     how: str = "inner"
     earlier: Collection[str] = ()
+    naming: Naming = ANY_CASE
 
     def names(self, part: Part) -> list[Name]:
         """Every column that a part names.
@@ -89,31 +89,35 @@ class Scope:
     def _find(self, column: exp.Column, base: int) -> Name | None:
         words = column.parts
         texts = [word.name for word in words]
-        start = base + int(words[0].meta["start"])
-        alias = next((a for a in self.schemas if same(a, texts[0])), None)
+        start, end = (base + int(words[0].meta[of]) + (of == "end") for of in ("start", "end"))
+        alias = next((a for a in self.schemas if self.naming.same(a, texts[0])), None)
         if len(texts) > 1 and alias is not None:
-            field = _field(self.schemas[alias], texts[1])
+            field = self._field(alias, texts[1])
             if field is None:
-                known = self.schemas[alias].names
-                what = f"{alias} has no column {texts[1]!r}; {allowed(known, texts[1])}"
+                what = f"{alias} has no column {texts[1]!r}; {self._choices(alias, texts[1:])}"
                 raise self.text.error(base + int(words[1].meta["start"]), what, DataError)
-            end = base + int(words[0].meta["end"]) + 1
-            return Name((alias,), field.name, field.type, len(texts) == 2, start, end)
-        return self._bare(texts, start)
+            return Name((alias,), field.name, field.type, len(texts) == 2, False, start, end)
+        return self._bare(texts, start, end)
 
-    def _bare(self, texts: Sequence[str], start: int) -> Name | None:
+    def _choices(self, alias: str, texts: Sequence[str]) -> str:
+        known, dotted = self.schemas[alias].names, ".".join(texts)
+        if len(texts) > 1 and self.naming.find(known, dotted) is not None:
+            return f"allowed: {quoted(alias)}.{backquoted(dotted)}"
+        return allowed(known, texts[0])
+
+    def _bare(self, texts: Sequence[str], start: int, end: int) -> Name | None:
         name = texts[0]
-        found = {a: f for a, s in self.schemas.items() if (f := _field(s, name)) is not None}
-        is_one = len(found) == 1 or set(found) <= set(self.merged.get(name.lower(), ()))
+        found = {a: f for a in self.schemas if (f := self._field(a, name)) is not None}
+        is_one = len(found) == 1 or set(found) <= set(self.holders(name))
         if found and is_one:
             holders = self.with_the_value(list(found))
             field = found[holders[0]]
-            return Name(holders, field.name, field.type, len(texts) == 1, start, start)
+            return Name(holders, field.name, field.type, len(texts) == 1, True, start, end)
         if found:
-            choices = ", ".join(f"{alias}.{name}" for alias in found)
+            choices = ", ".join(f"{alias}.{quoted(name)}" for alias in found)
             what = f"several streams have a column {name!r}; allowed: {choices}"
             raise self.text.error(start, what, DataError)
-        if any(same(name, other) for other in self.earlier):
+        if any(self.naming.same(name, other) for other in self.earlier):
             return None
         raise self.text.error(start, self._unknown(texts), DataError)
 
@@ -123,11 +127,19 @@ class Scope:
             return tuple(holders)
         return (holders[-1 if self.how == "right" else 0],)
 
+    def holders(self, name: str) -> tuple[str, ...]:
+        """The streams whose columns of a name come out as one; none if they do not."""
+        return self.merged.get(self.naming.fold(name), ())
+
     def field(self, alias: str, name: str) -> str:
         """A column of a stream as the stream spells it."""
-        found = _field(self.schemas[alias], name)
+        found = self._field(alias, name)
         assert found is not None
         return str(found.name)
+
+    def _field(self, alias: str, name: str) -> pa.Field | None:
+        at = self.naming.find(self.schemas[alias].names, name)
+        return None if at is None else self.schemas[alias].field(at)
 
     def _unknown(self, texts: Sequence[str]) -> str:
         if len(texts) > 1:
@@ -141,13 +153,13 @@ class Scope:
         text = part.text
         for name in sorted(self._names(part), key=lambda name: name.start, reverse=True):
             begin, end = name.start - part.start, name.end - part.start
+            new = targets[name.aliases[0]]
             if len(name.aliases) > 1:
-                end = begin + _length(text, begin)
                 values = ", ".join(f"{targets[a]}.{quoted(name.column)}" for a in name.aliases)
-                text = f"{text[:begin]}coalesce({values}){text[end:]}"
-            else:
-                dot = "." if name.is_bare else ""
-                text = f"{text[:begin]}{targets[name.aliases[0]]}{dot}{text[end:]}"
+                new = f"coalesce({values})"
+            elif name.is_bare:
+                new = f"{new}.{text[begin:end]}"
+            text = f"{text[:begin]}{new}{text[end:]}"
         return text
 
     def check_types(self, part: Part) -> None:
@@ -162,21 +174,6 @@ class Scope:
             kinds = " and ".join(f"{n.column!r} is {kind_name(n.type)}" for n in found)
             what = f"{part.text}: {kinds}; allowed: types that can be compared (cast one of them)"
             raise self.text.error(part.start, what, DataError)
-
-
-def _field(schema: pa.Schema, name: str) -> pa.Field | None:
-    exact = [field for field in schema if field.name == name]
-    return next(iter(exact + [field for field in schema if same(field.name, name)]), None)
-
-
-def _length(text: str, begin: int) -> int:
-    """How long the bare name is that begins at an offset."""
-    if text[begin] == "`":
-        return text.index("`", begin + 1) + 1 - begin
-    end = begin
-    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-        end += 1
-    return end - begin
 
 
 def _family(kind: pa.DataType) -> str:

@@ -6,8 +6,9 @@ from typing import Final
 
 from sqlglot import Token, TokenType
 
+from streamjoin._names import ANY_CASE
 from streamjoin.joins.sql.conjuncts import depths
-from streamjoin.joins.sql.query_text import Text, is_name, is_word, same
+from streamjoin.joins.sql.query_text import Text, is_name, is_word
 
 _MODIFIERS: Final = {
     "NATURAL", "ASOF", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "SEMI", "ANTI",
@@ -72,7 +73,7 @@ def read_from(text: Text, tokens: Sequence[Token]) -> From:
         what = f"one stream {sources[0].stream!r}; allowed: two or more, as in FROM a, b"
         raise text.error(sources[0].start, what)
     for i, source in enumerate(sources):
-        if any(same(source.alias, other.alias) for other in sources[:i]):
+        if ANY_CASE.find([other.alias for other in sources[:i]], source.alias) is not None:
             what = f"two streams called {source.alias!r}; allowed: names of their own, such as "
             raise text.error(source.start, f"{what}{source.stream} {source.alias}2")
     joins = [_join(text, words, entry) for words, entry in entries[1:]]

@@ -7,11 +7,11 @@ from typing import Final, Literal
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
+from streamjoin._names import Naming, backquoted, quoted
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.sql.query import Part, Query
 from streamjoin.joins.sql.query_columns import Column, Merged, Name, Scope
-from streamjoin.joins.sql.query_text import quoted
 from streamjoin.joins.where import parse_where
 
 Place = Literal["stream", "key", "join", "after"]
@@ -66,11 +66,14 @@ class Places:
         Of each stream, by its alias.
     time_zone
         For timestamps in the text that name none.
+    naming
+        Which names are one.
     """
 
     query: Query
     schemas: Mapping[str, pa.Schema]
     time_zone: str | None
+    naming: Naming
 
     @property
     def how(self) -> str:
@@ -84,8 +87,9 @@ class Places:
         aliases = list(self.schemas)
         for i, join in enumerate(self.query.streams.joins):
             for token in join.using:
-                before = merged.get(token.text.lower(), tuple(aliases[: i + 1]))
-                merged[token.text.lower()] = (*before, aliases[i + 1])
+                name = self.naming.fold(token.text)
+                before = merged.get(name, tuple(aliases[: i + 1]))
+                merged[name] = (*before, aliases[i + 1])
         return merged
 
     def scope(self, clause: str) -> Scope:
@@ -93,7 +97,7 @@ class Places:
         aliases = list(self.schemas)
         visible = aliases[:1] if clause != "on" and self.how in ("semi", "anti") else aliases
         schemas = {alias: self.schemas[alias] for alias in visible}
-        return Scope(self.query.text, schemas, self.merged, self.how)
+        return Scope(self.query.text, schemas, self.merged, self.how, naming=self.naming)
 
     def all(self) -> Iterator[Placed]:
         """Every condition, USING first."""
@@ -112,16 +116,20 @@ class Places:
                 part = Part(token.text, token.start, _column(token.text))
                 before = {alias: self.schemas[alias] for alias in aliases[: i + 1]}
                 after = {aliases[i + 1]: self.schemas[aliases[i + 1]]}
-                left = Scope(self.query.text, before, merged).names(part)[0]
-                right = Scope(self.query.text, after, {}).names(part)[0]
-                holders = merged.get(token.text.lower(), left.aliases)
-                merged[token.text.lower()] = (*holders, aliases[i + 1])
+                left, right = (
+                    Scope(self.query.text, streams, known, naming=self.naming).names(part)[0]
+                    for streams, known in ((before, merged), (after, {}))
+                )
+                name = self.naming.fold(token.text)
+                merged[name] = (*merged.get(name, left.aliases), aliases[i + 1])
                 yield self._equal(token.start, left, right)
 
     def _equal(self, start: int, left: Name, right: Name) -> Placed:
-        sides = [f"{quoted(name.aliases[0])}.{quoted(name.column)}" for name in (left, right)]
-        text = " = ".join(sides)
-        placed = self._placed(Part(text, 0, parse_one(text, read="spark")), "on")
+        text, sql = (
+            " = ".join(f"{quote(name.aliases[0])}.{quote(name.column)}" for name in (left, right))
+            for quote in (quoted, backquoted)
+        )
+        placed = self._placed(Part(sql, 0, parse_one(sql, read="spark")), "on")
         if placed.place != "key":
             what = f"USING ({left.column}): the two columns cannot be keys; allowed: equal types"
             raise self.query.text.error(start, what, DataError)
@@ -153,7 +161,7 @@ class Places:
         sql = scope.rewritten(part, dict(zip(self.schemas, _SIDES, strict=True)))
         left, right = self.schemas.values()
         try:
-            where = parse_where(sql, (left, right), self.time_zone)
+            where = parse_where(sql, (left, right), self.time_zone, self.naming)
         except (ConfigError, DataError) as error:
             words = str(error).removeprefix("where: ")
             raise self.query.text.error(part.start, words, type(error)) from None
@@ -170,8 +178,7 @@ class Places:
 
 def _column(name: str) -> exp.Expr:
     """A bare column; in backquotes no name can mean something else."""
-    escaped = name.replace("`", "``")
-    return parse_one(f"`{escaped}`", read="spark")
+    return parse_one(backquoted(name), read="spark")
 
 
 def _is_equality(part: Part, names: list[Name]) -> bool:

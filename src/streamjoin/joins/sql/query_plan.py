@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming, quoted
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError
+from streamjoin.joins.columns import refuse_duplicates
 from streamjoin.joins.multi.keys import parse_on
 from streamjoin.joins.sql.query import Query
 from streamjoin.joins.sql.query_from import Source
 from streamjoin.joins.sql.query_places import Place, Placed, Places
 from streamjoin.joins.sql.query_select import Output, outputs
 from streamjoin.joins.sql.query_settings import freshness, plan_text, times, windows
-from streamjoin.joins.sql.query_text import Text, allowed, quoted, same
+from streamjoin.joins.sql.query_text import Text, allowed
 from streamjoin.windows import Rows
 
 
@@ -69,6 +71,7 @@ def plan_query(
     schemas: Mapping[str, pa.Schema],
     time: str | Mapping[str, str] | None = None,
     time_zone: str | None = None,
+    naming: Naming = ANY_CASE,
 ) -> QueryPlan:
     """Look up all names and place all conditions, or say what is wrong and where.
 
@@ -82,6 +85,8 @@ def plan_query(
         Event-time columns, where no clause TIME says them: one name, or names by stream.
     time_zone
         For timestamps in the text that name none.
+    naming
+        Which names are one.
 
     Examples
     --------
@@ -95,11 +100,13 @@ def plan_query(
     {'A': ('volume', 'at'), 'B': ('symbol', 'volume', 'at')}
     """
     by_alias = {s.alias: _schema(query, s, schemas) for s in query.streams.sources}
-    places = Places(query, by_alias, time_zone)
+    for alias, schema in by_alias.items():
+        refuse_duplicates(schema.names, alias, naming)
+    places = Places(query, by_alias, time_zone, naming)
     conditions = tuple(places.all())
-    _check_connected(query, conditions, by_alias)
+    _check_connected(query, conditions, by_alias, naming)
     selected = outputs(query.items, places.scope("select"))
-    clock = times(query, by_alias, time)
+    clock = times(query, by_alias, time, naming)
     window = windows(query)
     used = {*clock.items(), *(column for one in conditions for column in one.columns)}
     used |= {column for one in selected for column in one.columns}
@@ -123,13 +130,11 @@ def plan_query(
 
 def stream_name(query: Query, source: Source, known: Sequence[str]) -> str:
     """The registered name of a stream: letters of either case are one, as in Spark."""
-    found = next((name for name in known if name == source.stream), None) or next(
-        (name for name in known if same(name, source.stream)), None
-    )
+    found = ANY_CASE.find(known, source.stream)
     if found is None:
         what = f"unknown stream {source.stream!r}; {allowed(known, source.stream)}"
         raise query.text.error(source.start, what)
-    return found
+    return known[found]
 
 
 def _schema(query: Query, source: Source, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -142,7 +147,10 @@ def _keys(conditions: Sequence[Placed]) -> list[str]:
 
 
 def _check_connected(
-    query: Query, conditions: Sequence[Placed], schemas: Mapping[str, pa.Schema]
+    query: Query,
+    conditions: Sequence[Placed],
+    schemas: Mapping[str, pa.Schema],
+    naming: Naming,
 ) -> None:
     """Refuse a cross join, and equalities that no tree of joins can check."""
     keys = [c for c in conditions if c.place == "key"]
@@ -159,7 +167,8 @@ def _check_connected(
     if len(schemas) == 2:
         return
     try:
-        parse_on(_keys(conditions), schemas, may_be_cyclic=query.clauses.strategy == "mjoin")
+        is_mjoin = query.clauses.strategy == "mjoin"
+        parse_on(_keys(conditions), schemas, may_be_cyclic=is_mjoin, naming=naming)
     except (ConfigError, DataError) as error:
         what = str(error).removeprefix("on: ").replace("strategy='mjoin'", "STRATEGY MJOIN")
         what = f"{what}; or ({keys[-1].text}) IS TRUE, which Spark checks after the join"

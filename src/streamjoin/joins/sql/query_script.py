@@ -17,10 +17,11 @@ from typing import Final, TypeAlias
 
 from sqlglot import Token, TokenType
 
+from streamjoin._names import ANY_CASE
 from streamjoin.joins.sql.conjuncts import depths
 from streamjoin.joins.sql.query import Query, read_query
 from streamjoin.joins.sql.query_reader import Reader
-from streamjoin.joins.sql.query_text import Text, is_word, listed, same
+from streamjoin.joins.sql.query_text import Text, is_word, listed
 
 _STATEMENTS: Final = "SET ..., CREATE STREAM ..., then one SELECT or INSERT INTO ... SELECT"
 _OF_STREAM: Final = ("USING", "OPTIONS", "TIME", "LATENESS", "AS")
@@ -99,7 +100,7 @@ def read_script(text: str, argument: str) -> Script:
             settings |= _setting(whole, statement)
             continue
         stream = _created(Reader(whole, statement))
-        if any(same(stream.name, other.name) for other in streams):
+        if ANY_CASE.find([other.name for other in streams], stream.name) is not None:
             raise whole.error(stream.start, f"a second stream {stream.name!r}; allowed: one")
         streams.append(stream)
     return Script(whole, tuple(streams), *_last(Reader(whole, statements[-1])), settings)

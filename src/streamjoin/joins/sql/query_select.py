@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from streamjoin._names import quoted
 from streamjoin.errors import DataError
 from streamjoin.joins.sql.query import Part
 from streamjoin.joins.sql.query_columns import Column, Scope
-from streamjoin.joins.sql.query_text import allowed, quoted, same
+from streamjoin.joins.sql.query_text import allowed
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def outputs(items: Sequence[Part], scope: Scope) -> tuple[Output, ...]:
     b.x + 1 AS y
     """
     starred = [column for item in items for column in _starred(item, scope)]
-    times = Counter(column.lower() for _, column in starred)
+    times = Counter(scope.naming.fold(column) for _, column in starred)
     found: list[Output] = []
     earlier: list[str] = []
     for item in items:
@@ -64,23 +65,30 @@ def _starred(item: Part, scope: Scope) -> Iterator[Column]:
     if any(star.args.values()):
         what = f"{item.text}: a star with more; allowed: *, a.*, or the columns one by one"
         raise scope.text.error(item.start, what)
-    aliases = [alias for alias in scope.schemas if not table or same(alias, table)]
+    aliases = [alias for alias in scope.schemas if not table or scope.naming.same(alias, table)]
     if not aliases:
         what = f"unknown stream {table!r}; {allowed(list(scope.schemas), table)}"
         raise scope.text.error(item.start, what)
     seen: set[str] = set()
     for alias in aliases:
         for name in scope.schemas[alias].names:
-            holders = () if table else scope.merged.get(name.lower(), ())
-            if alias not in holders or name.lower() not in seen:
+            holders = () if table else scope.holders(name)
+            folded = scope.naming.fold(name)
+            if alias not in holders or folded not in seen:
                 yield alias, name
-            seen |= {name.lower()} if alias in holders else set()
+            seen |= {folded} if alias in holders else set()
 
 
 def _column(item: Part, column: Column, times: Counter[str], scope: Scope) -> Output:
     alias, name = column
-    title = f"{alias}_{name}" if times[name.lower()] > 1 else name
-    holders = [a for a in scope.merged.get(name.lower(), ()) if a in scope.schemas]
+    if "${" in name:
+        what = (
+            f"{item.text} brings the column {name!r}, which Spark's SQL takes for a variable; "
+            "allowed: other names (rename it), or the columns one by one"
+        )
+        raise scope.text.error(item.start, what, DataError)
+    title = f"{alias}_{name}" if times[scope.naming.fold(name)] > 1 else name
+    holders = [a for a in scope.holders(name) if a in scope.schemas]
     is_star = isinstance(item.meaning, exp.Star)
     chosen = scope.with_the_value(holders) if is_star and alias in holders else (alias,)
     values = [f"{quoted(a)}.{quoted(name)}" for a in chosen]
@@ -102,10 +110,11 @@ def _expression(item: Part, scope: Scope) -> Output:
 def _refuse_twice(found: Sequence[Output], scope: Scope) -> None:
     seen: set[str] = set()
     for output in found:
-        if output.name is not None and output.name.lower() in seen:
+        name = None if output.name is None else scope.naming.fold(output.name)
+        if name is not None and name in seen:
             what = (
                 f"two columns of the result are called {output.name!r}; "
                 f"allowed: names of their own, such as {output.sql.partition(' AS ')[0]} AS other"
             )
             raise scope.text.error(output.start, what, DataError)
-        seen |= {output.name.lower()} if output.name is not None else set()
+        seen |= {name} if name is not None else set()

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name
 from streamjoin.joins.sql.clauses import EXAMPLES, Given
 from streamjoin.joins.sql.query import Query
 from streamjoin.joins.sql.query_from import Source
-from streamjoin.joins.sql.query_text import allowed, same
+from streamjoin.joins.sql.query_text import allowed
 from streamjoin.planning.tree import Tree
 from streamjoin.windows import Rows
 
@@ -70,7 +71,10 @@ def _said(value: str | Rows) -> str:
 
 
 def times(
-    query: Query, schemas: Mapping[str, pa.Schema], time: str | Mapping[str, str] | None
+    query: Query,
+    schemas: Mapping[str, pa.Schema],
+    time: str | Mapping[str, str] | None,
+    naming: Naming,
 ) -> dict[str, str]:
     """The event-time column of each stream: of TIME, of `time`, or its only timestamp."""
     given = _by_source(query, "TIME", query.clauses.time)
@@ -82,7 +86,7 @@ def times(
         start = clause.start if clause else source.start
         found[alias] = _only(query, source, schema) if name is None else ""
         if name is not None:
-            found[alias] = _timestamp(query, start, alias, schema, name)
+            found[alias] = _timestamp(query, start, alias, schema, name, naming)
     return found
 
 
@@ -92,15 +96,19 @@ def _argument(time: object, source: Source) -> str | None:
     if not isinstance(time, Mapping):
         msg = f"time: got {time!r}; allowed: a column name, or such names by stream"
         raise ConfigError(msg)
-    of = [name for key in (source.alias, source.stream) for k, name in time.items() if same(k, key)]
-    return next(iter(of), None)
+    names = list(time)
+    of = (ANY_CASE.find(names, key) for key in (source.alias, source.stream))
+    return next((time[names[at]] for at in of if at is not None), None)
 
 
-def _timestamp(query: Query, start: int, alias: str, schema: pa.Schema, name: str) -> str:
-    field = next((f for f in schema if same(f.name, name)), None)
-    if field is None:
+def _timestamp(
+    query: Query, start: int, alias: str, schema: pa.Schema, name: str, naming: Naming
+) -> str:
+    at = naming.find(schema.names, name)
+    if at is None:
         what = f"TIME: {alias} has no column {name!r}; {allowed(schema.names, name)}"
         raise query.text.error(start, what, DataError)
+    field = schema.field(at)
     if not pa.types.is_timestamp(field.type):
         what = (
             f"TIME: {alias}.{field.name} has type {kind_name(field.type)}; "
@@ -125,14 +133,16 @@ def _by_source(query: Query, word: str, given: Sequence[Given]) -> dict[str, Giv
     sources = query.streams.sources
     names = [name for source in sources for name in (source.alias, source.stream)]
     for one in given:
-        if one.stream is not None and not any(same(one.stream, name) for name in names):
+        if one.stream is not None and ANY_CASE.find(names, one.stream) is None:
             aliases = [source.alias for source in sources]
             what = f"{word} of {one.stream!r}, which is not in the query; "
             raise query.text.error(one.start, what + allowed(aliases, one.stream))
     found = {}
     for source in sources:
         for name in (source.alias, source.stream, None):
-            fit = [g for g in given if g.stream == name or same(g.stream or "", name or "")]
+            fit = [
+                g for g in given if g.stream == name or ANY_CASE.same(g.stream or "", name or "")
+            ]
             if fit:
                 found[source.alias] = fit[0]
                 break

@@ -102,17 +102,6 @@ def listed(tokens: Sequence[Token], levels: Sequence[int]) -> list[list[Token]]:
     return found
 
 
-def quoted(name: str) -> str:
-    """A name as SQL has it.
-
-    Examples
-    --------
-    >>> quoted("a"), quoted("my stream")
-    ('a', '`my stream`')
-    """
-    return name if _SIMPLE.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-
-
 def allowed(names: Collection[str], got: str) -> str:
     """Which names there are, and which one may have been meant.
 
@@ -125,8 +114,3 @@ def allowed(names: Collection[str], got: str) -> str:
     close = get_close_matches(got.lower(), lower, n=1)
     hint = f" (did you mean {lower[close[0]]}?)" if close and close[0] != got.lower() else ""
     return f"allowed: {', '.join(names)}{hint}"
-
-
-def same(a: str, b: str) -> bool:
-    """Whether two names are one: letters of either case are, as in Spark."""
-    return a.lower() == b.lower()

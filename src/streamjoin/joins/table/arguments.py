@@ -1,20 +1,19 @@
 """The user's arguments, checked against the stream's schema and the table's."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, get_args
 
 import pyarrow as pa
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.budget import Budget
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import not_negative
 from streamjoin.joins.base import OutputColumn
-from streamjoin.joins.columns import kind_name, nullable
-from streamjoin.joins.multi.streams import column_of
+from streamjoin.joins.columns import kind_name, nullable, position_of, refuse_duplicates
 from streamjoin.joins.table.settings import STREAM, TABLE, Algorithm, How, Shed, TableJoin
 from streamjoin.tables.base import Table
 from streamjoin.windows import Rows
@@ -38,11 +37,13 @@ def resolve_table_join(
     shed: str = "considering",
     front_share: float | None = None,
     max_wait: Duration | None = None,
+    naming: Naming = ANY_CASE,
 ) -> TableJoin:
     """Settings of a join with a table, or an error that names the argument."""
+    refuse_duplicates(stream.names, "stream", naming)
     stream = nullable(stream)
-    keys = _keys(on, stream, table)
-    wanted = _columns(columns, table)
+    keys = _keys(on, stream, table, naming)
+    wanted = _columns(columns, table, naming)
     needed = [name for name in table.schema.names if name in {*table.key, *wanted}]
     schema = nullable(pa.schema([table.schema.field(name) for name in needed]))
     if how not in get_args(How):
@@ -64,7 +65,7 @@ def resolve_table_join(
         stream=stream,
         table=schema,
         keys=(tuple(keys), tuple(schema.get_field_index(name) for name in table.key)),
-        output=_output(stream, schema, wanted),
+        output=_output(stream, schema, wanted, naming),
         how="left" if how == "left" else "inner",
         algorithm=next(name for name in ALGORITHMS if algorithm.endswith(name)),
         memory=int(limit),
@@ -83,7 +84,7 @@ def _is_share(value: object) -> bool:
     return is_number and 0 <= value < 1  # type: ignore[operator]
 
 
-def _keys(on: OnTable, stream: pa.Schema, table: Table) -> list[int]:
+def _keys(on: OnTable, stream: pa.Schema, table: Table, naming: Naming) -> list[int]:
     """Positions of the stream's columns that must equal the table's key, in its order."""
     if isinstance(on, Mapping):
         by_table = {theirs: mine for mine, theirs in on.items()}
@@ -98,8 +99,8 @@ def _keys(on: OnTable, stream: pa.Schema, table: Table) -> list[int]:
             raise ConfigError(msg)
     found = []
     for name, theirs in zip(names, table.key, strict=True):
-        column = column_of(stream, name, "stream", "on")
-        position = int(stream.get_field_index(column))
+        position = position_of(stream, name, "the stream", "on", naming)
+        column = stream.names[position]
         mine, other = stream.types[position], table.schema.field(theirs).type
         if not can_be_key(mine) or not comparable(mine, other):
             msg = (
@@ -111,7 +112,9 @@ def _keys(on: OnTable, stream: pa.Schema, table: Table) -> list[int]:
     return found
 
 
-def _columns(columns: Sequence[str] | Mapping[str, str] | None, table: Table) -> dict[str, str]:
+def _columns(
+    columns: Sequence[str] | Mapping[str, str] | None, table: Table, naming: Naming
+) -> dict[str, str]:
     """The table's columns that come out, and what they are called."""
     if columns is None:
         return {name: name for name in table.schema.names if name not in table.key}
@@ -119,26 +122,27 @@ def _columns(columns: Sequence[str] | Mapping[str, str] | None, table: Table) ->
         msg = f'columns: got {columns!r}; allowed: names, or {{"name": "customer_name"}}'
         raise ConfigError(msg)
     given = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
+    names = table.schema.names
     return {
-        column_of(table.schema, name, "table", "columns"): str(called)
+        names[position_of(table.schema, name, "the table", "columns", naming)]: str(called)
         for name, called in given.items()
     }
 
 
 def _output(
-    stream: pa.Schema, table: pa.Schema, wanted: Mapping[str, str]
+    stream: pa.Schema, table: pa.Schema, wanted: Mapping[str, str], naming: Naming
 ) -> tuple[OutputColumn, ...]:
     found = [OutputColumn(STREAM, i, field.name, field.type) for i, field in enumerate(stream)] + [
         OutputColumn(TABLE, i, wanted[field.name], field.type)
         for i, field in enumerate(table)
         if field.name in wanted
     ]
-    names = Counter(column.name.lower() for column in found)
-    twice = next((name for name, n in names.items() if n > 1), None)
+    twice = naming.twice(column.name for column in found)
     if twice is not None:
+        name = twice[1]
         msg = (
-            f"columns: stream and table both have {twice!r}; allowed: another name for the "
-            f'table\'s, such as columns={{"{twice}": "table_{twice}"}}'
+            f"columns: stream and table both have {name!r}; allowed: another name for the "
+            f"table's, such as columns={{{name!r}: {'table_' + name!r}}}"
         )
         raise DataError(msg)
     return tuple(found)

@@ -1,10 +1,11 @@
 """Settings of a join of a stream with a table."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 
+from streamjoin.budget import shard_cpu
 from streamjoin.core.keys import is_exact
 from streamjoin.joins.base import OutputColumn
 from streamjoin.planning.table_costs import TableCosts
@@ -146,6 +147,20 @@ class TableJoin:
         cache = int(self.memory * front_share) if self.is_cached else 0
         buffer = max(1, min(MOST_BUFFER, self.memory // 8))
         return Room(cache, max(1, self.memory - cache - buffer), buffer)
+
+    def over_shards(self, n_shards: int, n_cores: int) -> "TableJoin":
+        """The part of one shard.
+
+        Examples
+        --------
+        >>> join = TableJoin(None, None, ((0,), (0,)), (), "inner", "auto", 100, work_share=0.25)
+        >>> shard = join.over_shards(4, n_cores=2)
+        >>> shard.memory, shard.work_share
+        (25, 0.125)
+        """
+        share, us = shard_cpu(self.work_share, self.work_us, n_shards, n_cores)
+        memory, work_us = max(1, self.memory // n_shards), None if us is None else max(1, int(us))
+        return replace(self, memory=memory, work_share=share, work_us=work_us)
 
     def describe(self) -> dict[str, str]:
         """What a checkpoint of this join must agree on, in the user's words.

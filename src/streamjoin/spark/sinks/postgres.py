@@ -6,6 +6,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from streamjoin.errors import ConfigError, DataError, StateError, TableError
+from streamjoin.spark.columns import naming_of
 from streamjoin.spark.pair_id import PAIR_ID, with_pair_id
 from streamjoin.spark.sinks.server import ask, connected, whole
 from streamjoin.spark.sinks.staging import Parts, Staging
@@ -36,7 +37,7 @@ class PostgresSink:
         """Write a batch, unless it is there."""
         query = _query(frame)
         rows, key = self._named(frame)
-        types = sql_types(rows.schema)
+        types = sql_types(rows.schema, naming_of(frame.sparkSession))
         database = connected(self.address, self.table)
         try:
             database.table = _with_schema(database)
@@ -53,7 +54,7 @@ class PostgresSink:
         if isinstance(self.pair_id, str) and self.pair_id in frame.columns:
             return frame, self.pair_id
         name = PAIR_ID if self.pair_id is True else self.pair_id
-        if name.lower() in (column.lower() for column in frame.columns):
+        if naming_of(frame.sparkSession).find(frame.columns, name) is not None:
             msg = (
                 f"pair_id: the frame has a column {name!r} of its own; allowed: its exact name, if "
                 "its values name results, or another name"

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -13,12 +13,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from streamjoin.errors import DataError, TableError
+from streamjoin.spark.columns import numbered
 from streamjoin.spark.pair_id import hashed
 from streamjoin.spark.sinks.server import beside, connected, declared, literal, whole
 from streamjoin.tables.database import Address, Database
 
 PART: Final = "streamjoin_part"
-HASH: Final = "streamjoin_hash"
 _WRITTEN: Final = "part bigint, n bigint, hash bigint"
 _BITS: Final = 2**63 - 1
 _LOCK_SECONDS: Final = 2
@@ -113,9 +113,10 @@ class Staging:
         """Let tasks write all rows of a frame; this is where Spark runs the batch."""
 
         def copy_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return self._copy(batches)
+            return self._copy(batches, names)
 
-        rows = frame.select("*", hashed(frame, 1).alias(HASH))
+        names = frame.columns
+        rows = numbered(frame.select("*", hashed(frame, 1)))
         written = rows.mapInArrow(copy_rows, _WRITTEN).collect()
         return Parts(
             tuple(row.part for row in written),
@@ -123,14 +124,18 @@ class Staging:
             sum(row.hash for row in written) & _BITS,
         )
 
-    def _copy(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _copy(
+        self, batches: Iterable[pa.RecordBatch], names: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Write rows, whose last column is their hash; for each batch, what was written."""
         database = connected(self.address, self.table)
         try:
             for batch in batches:
                 if batch.num_rows:
-                    *names, _ = batch.schema.names
-                    part = database.attempt(partial(self._ingest, batch.select(names)))
-                    number = _added(batch.column(HASH))
+                    *columns, hashes = batch.columns
+                    rows = pa.RecordBatch.from_arrays(columns, names=list(names))
+                    part = database.attempt(partial(self._ingest, rows))
+                    number = _added(hashes)
                     yield pa.record_batch({"part": [part], "n": [batch.num_rows], "hash": [number]})
         finally:
             database.close()

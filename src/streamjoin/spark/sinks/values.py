@@ -6,9 +6,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.errors import DataError
+from streamjoin.joins.columns import refuse_duplicates
 from streamjoin.spark.columns import named
-from streamjoin.spark.sinks.staging import HASH, PART
+from streamjoin.spark.sinks.staging import PART
 
 _JSON: Final = {
     "ignoreNullFields": "false",
@@ -49,7 +51,7 @@ def as_json(value: Column) -> Column:
     return F.to_json(value, _JSON)
 
 
-def sql_types(schema: t.StructType) -> dict[str, str]:
+def sql_types(schema: t.StructType, naming: Naming = ANY_CASE) -> dict[str, str]:
     """PostgreSQL's type for each column.
 
     Raises
@@ -62,13 +64,10 @@ def sql_types(schema: t.StructType) -> dict[str, str]:
     >>> sql_types(t._parse_datatype_string("k LONG, price DECIMAL(9,2), words ARRAY<STRING>"))
     {'k': 'bigint', 'price': 'numeric(9,2)', 'words': 'jsonb'}
     """
-    names = [name.lower() for name in schema.names]
+    refuse_duplicates(schema.names, "frame", naming)
     for name in schema.names:
-        if name.lower() in (PART, HASH):
+        if naming.same(name, PART):
             msg = f"frame: got a column {name!r}, which the sink adds itself; allowed: other names"
-            raise DataError(msg)
-        if names.count(name.lower()) > 1:
-            msg = f"frame: column {name!r} is there twice; allowed: names that differ"
             raise DataError(msg)
     return {field.name: _sql_type(field) for field in schema}
 
