@@ -64,6 +64,7 @@ def test_shows_the_numbers_of_the_file(served: Dashboard, new_page: NewPage) -> 
     for record in records[1:]:
         total += record.metrics
     last = records[-1].metrics
+    assert total.recall is not None
     page.wait_for_selector(".tile")
     assert page.locator("h1").inner_text() == "calls_and_trades"
     assert page.locator(".title .badge").inner_text() == "Finished"

@@ -148,7 +148,7 @@ def _totals(column: str, names: tuple[str, ...]) -> Column:
             ),
         )
 
-    kinds = {"missed_variance": "double"}
+    kinds = dict.fromkeys(("missed_variance", "unmet", "unmet_weight"), "double")
     fields = [(i, name, kinds.get(name, "bigint")) for i, name in enumerate(names)]
 
     def told(rows: Column) -> Column:
