@@ -96,7 +96,8 @@ function recall(data: JoinData, state: State): Tile | null {
   const all = data.latest.total.recall;
   const inAll = all ? `${format.percent(all[1])} in all` : "";
   if (value === null || low === null || high === null) {
-    return { id: "recall", label, value: "–", beside: inAll || "nothing to find yet" };
+    const none = data.latest.total.unmet > 0 ? "not known: too little is seen of the rest" : "nothing to find yet";
+    return { id: "recall", label, value: "–", beside: inAll || none };
   }
   const band = high - low > 0.002 ? `${format.percent(low)} to ${format.percent(high)}; ` : "";
   const exact = low === 1 && all?.[1] === 1 ? "exact so far" : `${band}${inAll}`;

@@ -52,6 +52,8 @@ export interface Totals {
   rows_out: number;
   recall: [number, number, number] | null;
   missed: number;
+  /** Pairs of rows that could not meet because of a budget. */
+  unmet: number;
   skipped: number;
   compared: number;
   left_out: Record<string, number>;

@@ -21,6 +21,9 @@ export function verdict(data: JoinData | undefined, state: State, silence: numbe
 function finished(data: JoinData): Verdict {
   const { total, kind } = data.latest;
   const came = `${exactly(total.rows_in)} rows came, ${exactly(total.rows_out)} went out`;
+  if (!total.recall && total.unmet > 0) {
+    return { mood: "short", text: `Finished: ${came}. How much of what an exact join finds that is, is not known.` };
+  }
   if (kind === "table" || !total.recall) return { mood: "good", text: `Finished: ${came}.` };
   const [low, about, high] = total.recall;
   if (about === 1) return { mood: "good", text: `Finished: ${came}; nothing was left out for a budget.` };

@@ -31,9 +31,10 @@ def test_points_add_up_to_what_the_metrics_add_up_to() -> None:
         total += batch
         point.add(Point.of(batch, 1.0))
     values = dict(point.values())
-    assert point.recall() == pytest.approx(
-        (total.recall_interval[0], total.recall, total.recall_interval[1])
-    )
+    assert total.recall is not None
+    assert total.recall_interval is not None
+    low, high = total.recall_interval
+    assert point.recall() == pytest.approx((low, total.recall, high))
     assert values["out"] == pytest.approx(total.rows_out / 60)
     assert values["batch"] == pytest.approx(total.seconds / 60)
     assert values["cpu"] == pytest.approx(total.cpu_us / 60e6)

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
-from streamjoin.bench.recall import true_pairs
+from streamjoin.bench.recall import KINDS as STUDY
+from streamjoin.bench.recall import drawn, true_pairs
 from streamjoin.local import LocalJoin, run
 from streamjoin.metrics import JoinCounts
 from tests.joins.virtual_cpu import VirtualCpu
@@ -51,6 +52,7 @@ def test_the_true_recall_lies_within_the_interval(kind: str, cpu: VirtualCpu) ->
         pairs, found, weight = estimated(seed, **KINDS[kind])
         assert found.selective > 5
         assert found.pairs < 0.6 * pairs
+        assert found.recall_interval is not None
         low, high = found.recall_interval
         within += low <= found.pairs / pairs <= high
         off.append((found.pairs + found.missed) / pairs - 1)
@@ -58,6 +60,20 @@ def test_the_true_recall_lies_within_the_interval(kind: str, cpu: VirtualCpu) ->
             assert weight == pytest.approx(found.pairs + found.missed, abs=20)
     assert within >= 7
     assert abs(np.mean(off)) <= 3 * np.std(off) / RUNS**0.5  # no bias
+
+
+def test_where_the_sample_sees_nothing_missed_something_may_be() -> None:
+    """With comparisons left out, an interval that is a point would claim to know."""
+    blind = 0
+    for seed in range(RUNS):
+        found, pairs = drawn(STUDY["unseen"], seed)
+        assert found.skipped_left + found.skipped_right > 0
+        assert found.recall_interval is not None
+        low, high = found.recall_interval
+        assert low < 1
+        assert low <= found.pairs / pairs <= high
+        blind += found.missed == 0
+    assert blind >= 3
 
 
 def seconds_of(left: pa.Table, right: pa.Table, first: int, last: int) -> list[pa.Table]:

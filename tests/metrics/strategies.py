@@ -47,6 +47,8 @@ def batches(names: tuple[str, ...] = ("left", "right")) -> st.SearchStrategy[Joi
         inputs=st.tuples(*map(inputs, names)),
         missed=st.one_of(COUNTS, SHARES),
         missed_variance=SHARES,
+        unmet=SHARES,
+        unmet_weight=SHARES,
         costs_us=st.dictionaries(NAMES, SHARES, max_size=3),
         behind=st.none() | st.floats(-10, 1e6),
         ages=st.none() | ages(),

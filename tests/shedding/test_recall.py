@@ -5,7 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from streamjoin._typing import LEFT
+from streamjoin.core.window import BasicWindow
 from streamjoin.shedding.recall import N_GROUPS, RecallEstimate
+from streamjoin.shedding.regulation import SheddingState
 
 LEFT_KEYS = np.arange(600) % 40
 RIGHT_KEYS = np.concatenate([np.arange(300) % 40, np.zeros(100, np.int64)])  # one key is hot
@@ -49,6 +52,38 @@ def test_pairs_that_were_only_counted_are_missed_whole() -> None:
     estimate, groups = RecallEstimate(), (np.arange(3), np.arange(3))
     estimate.add(groups, (np.array([1.0, 0.5, 0.25]), 1.0), found=False)
     assert estimate.missed == 1 + 2 + 4
+
+
+def of_a_fixed_number(seed: int, n: int) -> tuple[RecallEstimate, RecallEstimate]:
+    """The estimate from so many left rows, whoever they are; and one that is not told so."""
+    rng = np.random.default_rng(seed)
+    group = [rng.integers(0, N_GROUPS, size) for size in (600, 400)]
+    rows = rng.permutation(600)[:n]
+    seen = PAIRS[np.isin(PAIRS[:, 0], rows) & (RIGHT_KEYS[PAIRS[:, 1]] > 0)]
+    told, other = RecallEstimate(), RecallEstimate()
+    told.choose(LEFT, group[0][rows], n / 600)
+    for estimate in (told, other):
+        estimate.add((group[0][seen[:, 0]], group[1][seen[:, 1]]), (n / 600, 1.0), found=True)
+    return told, other
+
+
+def test_rows_of_a_fixed_number_vary_less() -> None:
+    """That a group has more of them is no sign that there might be more in all."""
+    runs = [of_a_fixed_number(seed, 150) for seed in range(200)]
+    every = np.array([told.missed for told, _ in runs]) * 4 / 3  # with those that were found
+    told, other = (np.mean([pair[i].variance for pair in runs]) ** 0.5 for i in (0, 1))
+    assert told == pytest.approx(every.std(), rel=0.2)
+    assert other > 1.5 * told
+
+
+def test_a_state_without_the_newer_fields_is_read() -> None:
+    """As version 0.2.0 wrote it: all that it let in is all that is seen."""
+    known = SheddingState(recall=drawn(2, (0.5, 0.5))[0]).to_dict()
+    del known["recall"]["rows"]
+    shedding = SheddingState.from_dict(known)
+    assert shedding.recall.variance == drawn(2, (0.5, 0.5))[0].variance
+    window = BasicWindow.of([0, 0, 5, 1, 9, 400, 77, 0.25, []])
+    assert (window.share, window.chance) == (0.25, 0.25)
 
 
 def test_it_goes_on_from_what_was_stored() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from streamjoin.budget import Budget
 from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics.words import NOT_KNOWN
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class LeftOut:
         >>> counted = JoinMetrics(inputs=(left, InputMetrics("right")), pairs=75, missed=25,
         ...                       missed_variance=16)
         >>> LeftOut(Budget(rate=10)).cells(counted, counted)
-        {'dropped': '1,200 / 0', 'recall': '75.0 % +- 5.9'}
+        {'dropped': '1,200 / 0', 'recall': '75.0 % +- 6.4'}
         >>> LeftOut(Budget(cpu=0.5)).cells(counted, counted)["r_1 / r_2"]
         '0.30 / 1.00'
         """
@@ -119,15 +120,19 @@ class LeftOut:
 def recall(counted: JoinMetrics) -> str:
     """The estimated share of the pairs that were found, with half its 95 % interval.
 
-    Of many streams there is no estimate of the error.
+    Of many streams there is no estimate of the error. If too little was seen, it is not known.
 
     Examples
     --------
     >>> recall(JoinMetrics(pairs=75, missed=25, missed_variance=16)), recall(JoinMetrics())
-    ('75.0 % +- 5.9', '-')
+    ('75.0 % +- 6.4', '-')
     >>> recall(JoinMetrics(kind="plan", pairs=75, missed=25))
     '75.0 %'
+    >>> recall(JoinMetrics(pairs=1, unmet=1e6, unmet_weight=1e9))
+    'not known'
     """
+    if counted.recall is None or counted.recall_error is None:
+        return NOT_KNOWN
     if counted.pairs + counted.missed <= 0:
         return "-"
     error = "" if counted.kind == "plan" else f" +- {100 * counted.recall_error:.1f}"

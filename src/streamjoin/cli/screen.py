@@ -109,8 +109,9 @@ class Screen:
         into, out = points[-1].rows_in, points[-1].rows_out
         yield "rows in/s", [one.rows_in for one in points], 0.0, f"{into:,.0f}", "cyan"
         yield "rows out/s", [one.rows_out for one in points], 0.0, f"{out:,.0f}", "green"
-        if last.budget_us or any(one.metrics.missed for one in points):
-            values = [min(max(one.metrics.recall, 0.0), 1.0) for one in points]
+        if last.budget_us or any(one.metrics.missed or one.metrics.unmet for one in points):
+            known = (one.metrics.recall for one in points)
+            values = [min(max(value, 0.0), 1.0) for value in known if value is not None]
             yield "recall", values, 1.0, recall(last), "magenta"
         if last.table is not None:
             values = [one.metrics.hit_share or 0.0 for one in points]

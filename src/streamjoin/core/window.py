@@ -38,7 +38,8 @@ class BasicWindow:
     `slice` and `sequence` (the number of the batch that brought it) name it; `first` and `last` are
     its smallest and largest event times, or ranks where the window counts tuples; `checksum` is the
     CRC-32 of its `size` bytes; `share` says which part of the tuples that came was let in; `cells`
-    are the tuples of each cell of time, where they were counted.
+    are the tuples of each cell of time, where they were counted; `seen` says which part of the
+    tuples an estimate of what is missed sees, if more than were let in.
     """
 
     slice: int
@@ -50,12 +51,18 @@ class BasicWindow:
     checksum: int
     share: float = 1.0
     cells: tuple[int, ...] = ()
+    seen: float | None = None
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> "BasicWindow":
         """From what JSON made of its fields; an older one has fewer."""
         fields: list[Any] = [tuple(v) if isinstance(v, list) else v for v in values]
         return cls(*fields)
+
+    @property
+    def chance(self) -> float:
+        """With which probability a tuple that came is seen."""
+        return self.share if self.seen is None else self.seen
 
     def may_meet(self, low: int, high: int) -> bool:
         """Whether a tuple with low <= time <= high may be in it."""
@@ -97,7 +104,12 @@ def cut(batch: Batch) -> Iterator[tuple[int, int, int]]:
 
 
 def encode(
-    slice_: int, sequence: int, batch: Batch, share: float = 1.0, cells: tuple[int, ...] = ()
+    slice_: int,
+    sequence: int,
+    batch: Batch,
+    share: float = 1.0,
+    cells: tuple[int, ...] = (),
+    seen: float | None = None,
 ) -> tuple[BasicWindow, pa.Buffer]:
     """A basic window's directory entry and its bytes (Arrow IPC, no schema).
 
@@ -113,7 +125,7 @@ def encode(
     first, last = int(batch.axis[0]), int(batch.axis[-1])
     checksum = zlib.crc32(blob)
     window = BasicWindow(
-        slice_, sequence, len(batch), first, last, blob.size, checksum, share, cells
+        slice_, sequence, len(batch), first, last, blob.size, checksum, share, cells, seen
     )
     return window, blob
 

@@ -111,6 +111,7 @@ def _latest(join: JoinHistory) -> dict[str, Any]:
             "rows_out": int(total.count("rows_out")),
             "recall": None if recall is None else [short(value) for value in recall],
             "missed": short(total.count("missed")),
+            "unmet": short(total.count("unmet")),
             "skipped": short(total.sum("skipped")),
             "compared": short(total.sum("compared")),
             "left_out": {cause: int(n) for cause, n in left_out.items()},

@@ -10,8 +10,8 @@ from streamjoin.metrics import Ages, BasicWindows, JoinMetrics
 from streamjoin.metrics.counts import recall_interval
 
 ADDED: Final = (
-    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "cpu_us",
-    "budget_us",
+    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
+    "unmet_weight", "cpu_us", "budget_us",
 )  # fmt: skip
 ADDED_BY_INPUT: Final = ("rows", "late", "null", "ahead", "dropped", "cut", "compared", "skipped")
 ADDED_BY_TABLE: Final = ("hits", "looked_up", "shed")
@@ -111,12 +111,13 @@ class Point:
             yield "age_max", self.ages.most
 
     def recall(self) -> tuple[float, float, float] | None:
-        """Lower bound, estimate and upper bound; None where there was nothing to find."""
+        """Lower bound, estimate and upper bound; None if nothing was there, or not known."""
         found, missed = self.count("pairs"), self.count("missed")
-        if found + missed <= 0:
+        names = ("pairs", "missed", "missed_variance", "unmet", "unmet_weight")
+        interval = recall_interval(*map(self.count, names))
+        if found + missed <= 0 or interval is None:
             return None
-        variance, skipped = self.count("missed_variance"), self.sum("skipped")
-        low, high = recall_interval(found, missed, variance, skipped > 0)
+        low, high = interval
         return low, found / (found + missed), high
 
     def left_out(self, seconds: float = 1.0) -> Iterator[tuple[str, float]]:

@@ -1,18 +1,15 @@
 """A join within its limits: what is let in, what is remembered, and what that cost."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.window import slice_length
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
-from streamjoin.joins.matching import Part, bounds, over_rows
+from streamjoin.joins.matching import Part
+from streamjoin.joins.missed import Missed
 from streamjoin.joins.remembered import Remembered, remembered_units
-from streamjoin.joins.row_sample import CUT, LOOKING, MOST_ROWS, RowSample
+from streamjoin.joins.row_sample import LOOKING, MOST_ROWS
 from streamjoin.joins.selection import Selection
 from streamjoin.joins.selective import Selective
 from streamjoin.joins.stopwatch import Costs, Stopwatch
@@ -20,9 +17,8 @@ from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import Details, JoinCounts
 from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.memory_limit import MemoryLimit
-from streamjoin.shedding.recall import N_GROUPS, Shares
 from streamjoin.shedding.regulation import Came, Shedding, SheddingPlan, SheddingState
-from streamjoin.shedding.selection import choose, groups, random_number
+from streamjoin.shedding.selection import random_number
 from streamjoin.shedding.stream_clock import span_seconds
 
 SAMPLE_PART: Final = 16
@@ -30,6 +26,8 @@ SAMPLE_PART: Final = 16
 SOME_ROWS: Final = 8
 EMPTY_BLOB: Final = 1_200  # bytes
 LEAST_SAMPLE: Final = 1_024
+SAMPLE_BYTES: Final = 256 << 10
+"""Of the sample of a side, where memory is not limited."""
 NO_LIMIT: Final = Shedding()
 """Where a budget was taken away, what is left of it is still counted."""
 
@@ -58,15 +56,10 @@ class Limits:
         self._join, self._shedding, self._state = join, shedding, state
         state.shedding = self._known = state.shedding or SheddingState()
         self._store = store
-        self._samples = tuple(
-            RowSample(join, state, store, side, CUT, state.sampled, self._known.sample_shares)
-            for side in SIDES
-        )
+        self._missed = Missed(join, state, self._known, store)
         self._selective: Selective | None = None
         self.watch = Stopwatch()
-        self._missed = self._known.recall.missed, self._known.recall.variance
         self._memory: MemoryLimit | None = None
-        self._cut_work = 0
         self.metrics = JoinCounts()
 
     @classmethod
@@ -110,47 +103,25 @@ class Limits:
         """Pairs that a sample shows where the windows are not probed."""
         return iter(()) if self._selective is None else self._selective.look(arrived)
 
-    def count(self, pairs: Pairs, parts: tuple[Part, Part], *, found: bool = True) -> Pairs:
-        """Count what pairs stand for; the pairs, with that as their weights."""
-        if not len(pairs) or (found and all(_is_whole(part.share) for part in parts)):
-            return pairs
-        at = pairs.positions
-        shares = _of(parts[LEFT].share, at[LEFT]), _of(parts[RIGHT].share, at[RIGHT])
-        self._known.recall.add(
-            (_groups(LEFT, parts[LEFT])[at[LEFT]], _groups(RIGHT, parts[RIGHT])[at[RIGHT]]),
-            shares,
-            found=found,
-        )
-        return replace(pairs, weights=np.ones(len(pairs)) / (shares[LEFT] * shares[RIGHT]))
+    def count(self, pairs: Pairs, parts: tuple[Part, Part]) -> Pairs:
+        """Count what pairs that come out stand for; the pairs, with that as their weights."""
+        return self._missed.count(pairs, parts)
 
-    def count_cut(self, arrived: tuple[Part, Part]) -> None:
-        """Count what arrivals would have matched of the rows for which there was no room."""
-        for side in SIDES:
-            other = RIGHT if side == LEFT else LEFT
-            cut = self._samples[other].part
-            if self._selective is not None and self.selection.is_part:
-                cut = self._samples[other].at_most(self._selective.looking)
-            if len(cut.batch) and len(arrived[side].batch):
-                for pairs in self.watch.over(self._meet(side, arrived[side], other, cut)):
-                    parts = (arrived[side], cut) if side == LEFT else (cut, arrived[side])
-                    self.count(pairs, parts, found=False)
+    def count_missed(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
+        """Count what was missed, as far as it is seen."""
+        in_part = self._selective if self.selection.is_part else None
+        self._missed.look(remembered, arrived, self.watch, in_part)
 
     def remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         """Add what came and keep within the memory."""
         cut = remembered.update(arrived, self._memory)
         for side in SIDES:
-            if self._memory is not None or self._state.sampled[side]:
-                self._samples[side].update(cut[side], *self._sample_limits(side))
+            self._missed.remember(side, cut[side], *self._sample_limits(side))
         if self._selective is not None:
             self._selective.remember(arrived, cut, self._bytes_for_sample(), self._came_in.seconds)
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
-        recall, (missed, variance) = self._known.recall, self._missed
-        self.metrics += JoinCounts(
-            cut_left=rows[LEFT],
-            cut_right=rows[RIGHT],
-            missed=_whole(recall.missed) - _whole(missed),
-            missed_variance=recall.variance - variance,
-        )
+        self.metrics += JoinCounts(cut_left=rows[LEFT], cut_right=rows[RIGHT])
+        self.metrics += self._missed.counts
         if self._shedding == NO_LIMIT and not self._remains():
             self._state.shedding = None
 
@@ -189,7 +160,7 @@ class Limits:
 
     def _all_work(self, work: int) -> int:
         """That of the join, and that of looking into samples."""
-        return work + self._cut_work + (self._selective.work if self._selective else 0)
+        return work + self._missed.work + (self._selective.work if self._selective else 0)
 
     def decide_gate(self, took: float) -> Gate:
         """Decide what map tasks let in of later batches, by the seconds that this one took.
@@ -263,7 +234,7 @@ class Limits:
     def _sample_limits(self, side: Side) -> tuple[int, float]:
         """Rows and bytes that the sample of a side may have."""
         if self._memory is None:
-            return MOST_ROWS, float("inf")
+            return MOST_ROWS, SAMPLE_BYTES
         if self._memory.unit == "rows":
             return min(MOST_ROWS, max(LEAST_SAMPLE, int(sum(self._memory.limits)) // 4)), float(
                 "inf"
@@ -283,22 +254,9 @@ class Limits:
         # Rounded up or down at random, each side for itself, so that chances multiply.
         chosen = int(target + random_number(side, self._state.sequence))
         self._known.carried[side] += let_in - chosen
-        if not target:
-            return Part(arrival.batch.slice(0, 0))
-        return Part(choose(arrival.batch, side, chosen), share=arrival.share * target / n)
-
-    def _meet(self, side: Side, arrived: Part, other: Side, cut: Part) -> Iterator[Pairs]:
-        low, high = bounds(self._join, side)
-        matcher = over_rows(self._join, other, cut.batch, cut.batch.times)
-        yield from matcher.meet(arrived.batch, arrived.batch.times, (-high, -low))
-        self._cut_work += matcher.work
-
-
-def _groups(side: Side, part: Part) -> NDArray[np.int64]:
-    """Random groups of a part's rows, made once a batch."""
-    if part.groups is None:
-        part.groups = groups(part.batch, side, N_GROUPS)
-    return part.groups
+        # Where comparisons are chosen a sample of them shows what is missed.
+        see_more = self._shedding.policy is None
+        return self._missed.split(side, arrival, target, chosen, see_more=see_more)
 
 
 def _kept_seconds(join: WindowJoin, side: Side) -> float:
@@ -313,15 +271,3 @@ def _total(arrival: Arrival, all_rows: int) -> float:
     if arrival.total is None:
         return own
     return arrival.total * own / all_rows if all_rows else arrival.total
-
-
-def _whole(missed: float) -> int:
-    return round(min(missed, 2.0**60))  # as far as Spark's whole numbers go, in many shards
-
-
-def _is_whole(share: Shares) -> bool:
-    return isinstance(share, float) and share >= 1.0
-
-
-def _of(share: Shares, positions: Positions) -> Shares:
-    return share if isinstance(share, float) else share[positions]

@@ -152,7 +152,7 @@ class WindowJoinLogic:
         if self._limits is None:
             remembered.update(arrived)
             return
-        self._limits.count_cut(arrived)
+        self._limits.count_missed(remembered, arrived)
         self._limits.remember(remembered, arrived)
         self.metrics += self._limits.metrics
 

@@ -57,6 +57,8 @@ class Part:
         Whether a mark was set in this batch.
     share
         Which part of the tuples that came these are, where some are left out; or of each.
+    seen
+        Which part of them an estimate of what is missed sees, where some are seen besides.
     groups
         Random groups of the rows, where what was missed is estimated.
     """
@@ -66,7 +68,13 @@ class Part:
     places: Times | None = None
     changed: bool = False
     share: Shares = 1.0
+    seen: float | None = None
     groups: NDArray[np.int64] | None = None
+
+    @property
+    def chance(self) -> Shares:
+        """With which probability a tuple that came is seen."""
+        return self.share if self.seen is None else self.seen
 
 
 def bounds(join: WindowJoin, side: Side) -> Bounds:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
@@ -106,7 +107,8 @@ class Remembered:
         """Add what came; newest first, for as long as there is room."""
         start = int(np.searchsorted(part.batch.axis, self._oldest(side)))
         batch = part.batch.slice(start, len(part.batch))
-        share, cut_off = float(part.share), list[Part]()
+        shares = float(part.share), part.seen
+        cut_off = list[Part]()
         old = sorted(self._state.windows[side], key=_age)
         kept: list[BasicWindow] = []
         # Numbers are names enough: slices with pieces would not fit into 64 bits.
@@ -116,10 +118,10 @@ class Remembered:
             while old and old[-1].last > batch.axis[stop - 1]:
                 room = self._keep_if(side, old.pop(), memory.unit, room, kept, cut_off)
             piece = batch.slice(start, stop)
-            window, blob = encode(name, self._state.sequence, piece, share, self._cells(piece))
+            window, blob = self._encode(name, piece, shares)
             room -= _units(window, memory.unit)
             if room < 0:  # what is older has no room either
-                cut_off.append(Part(batch.slice(0, stop), share=share))
+                cut_off.append(Part(batch.slice(0, stop), share=shares[0], seen=shares[1]))
                 break
             self._store.put(side, window, blob)
             kept.append(window)
@@ -152,15 +154,18 @@ class Remembered:
         part = self._parts[side].get(window)
         if part is None:
             batch = decode(self._store.get(side, window), self._join.streams[side])
-            part = Part(batch, share=window.share)
+            part = Part(batch, share=window.share, seen=window.seen)
             if self._join.marks(side):
                 part.marks = self._read_marks(side, window)
             self._parts[side][window] = part
         return part
 
-    def _cells(self, rows: Batch) -> tuple[int, ...]:
-        """Rows by cell of time, where comparisons are counted by them."""
-        return () if self._axis is None else self._axis.counts(rows.times)
+    def _encode(
+        self, slice_: int, rows: Batch, shares: tuple[float, float | None]
+    ) -> tuple[BasicWindow, pa.Buffer]:
+        """A new basic window; with its rows by cell of time, where comparisons are counted."""
+        cells = () if self._axis is None else self._axis.counts(rows.times)
+        return encode(slice_, self._state.sequence, rows, shares[0], cells, shares[1])
 
     def _is_over(self, side: Side, last: int) -> bool:
         if self._join.streams[side].window_rows is not None:
@@ -216,12 +221,12 @@ class Remembered:
             # Those that have matched are answered: nothing more can come of them.
             batch = batch.where(~marks)
             marks = None
-        share = float(part.share)
+        shares = float(part.share), part.seen
         for slice_, start, stop in cut(batch):
             if self._is_over(side, int(batch.axis[stop - 1])):
                 continue
             rows = batch.slice(start, stop)
-            window, blob = encode(slice_, self._state.sequence, rows, share, self._cells(rows))
+            window, blob = self._encode(slice_, rows, shares)
             self._store.put(side, window, blob)
             self._state.windows[side].append(window)
             if marks is not None and marks[start:stop].any():

@@ -89,7 +89,7 @@ class RowSample:
             pa.concat_batches([self._batch.where(old).rows, fresh.rows]), self._batch.stream
         )
         sampled = np.append(np.minimum(self._sampled[old], share), np.full(len(fresh), limit))
-        let_in = np.append(self._let_in[old], np.full(len(fresh), new.share))
+        let_in = np.append(self._let_in[old], np.full(len(fresh), new.chance))
         return Part(batch, share=let_in * sampled), sampled, len(batch) - len(fresh)
 
     def update(
@@ -141,7 +141,7 @@ class RowSample:
 
     def _add(self, new: Sequence[Part], share: float) -> None:
         chosen = [part.batch.where(in_sample(part.batch, self._side, share)) for part in new]
-        let_in = [np.full(len(b), p.share) for b, p in zip(chosen, new, strict=True)]
+        let_in = [np.full(len(b), p.chance) for b, p in zip(chosen, new, strict=True)]
         rows = pa.concat_batches([self._batch.rows, *(batch.rows for batch in chosen)])
         self._let_in = np.concatenate([self._let_in, *let_in])
         n = rows.num_rows - len(self._sampled)

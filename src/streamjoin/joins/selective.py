@@ -55,6 +55,8 @@ class Selective:
         What is probed.
     looking
         The share of the rows that is looked at everywhere.
+    skipped
+        The share of the comparisons that is left out.
     work
         Rows and candidates that were looked at in the samples.
     """
@@ -101,6 +103,7 @@ class Selective:
             self.selection = Selection(self._join, self._axis, plan.chosen)
         self.looking = plan.looking
         done, skipped = plan.comparisons, plan.skipped
+        self.skipped = sum(skipped) / (sum(done) + sum(skipped)) if any(skipped) else 0.0
         return JoinCounts(
             compared_left=round(done[LEFT]),
             compared_right=round(done[RIGHT]),
@@ -108,6 +111,11 @@ class Selective:
             skipped_right=round(skipped[RIGHT]),
             selective=int(plan.chosen is not None),
         )
+
+    @property
+    def seen(self) -> float:
+        """The share of the rows that is looked at everywhere, as far as there is a sample."""
+        return min(self.looking, *self._known.sample_shares)
 
     def strips(self) -> dict[str, BasicWindows]:
         """What is probed where, and what was found there until now."""

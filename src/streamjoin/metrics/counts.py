@@ -1,6 +1,8 @@
 """What a join counts: nothing disappears without a number."""
 
 from dataclasses import dataclass, fields, replace
+from math import floor, sqrt
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class JoinCounts:
         Rows that were forgotten before their time, to keep within the memory.
     missed, missed_variance
         Estimate of the pairs that were not found because of that, and its variance.
+    unmet, unmet_weight
+        Pairs of rows that could not meet because of that; and added up over them, for how many
+        others one that a sample has stands.
     by_batch, by_hash, by_nested
         Directions, of all shards, whose stored rows were met by each method.
     cpu_us
@@ -106,6 +111,8 @@ class JoinCounts:
     cut_right: int = 0
     missed: int = 0
     missed_variance: float = 0.0
+    unmet: float = 0.0
+    unmet_weight: float = 0.0
     by_batch: int = 0
     by_hash: int = 0
     by_nested: int = 0
@@ -130,40 +137,40 @@ class JoinCounts:
         return left, right
 
     @property
-    def recall(self) -> float:
-        """Estimated share of the pairs that were found.
+    def recall(self) -> float | None:
+        """Estimated share of the pairs that were found; None if not known.
 
         Examples
         --------
         >>> JoinCounts(pairs=75, missed=25, missed_variance=16).recall
         0.75
         """
-        return self.pairs / (self.pairs + self.missed) if self.pairs + self.missed > 0 else 1.0
+        return None if self.recall_interval is None else share_found(self.pairs, self.missed)
 
     @property
-    def recall_interval(self) -> tuple[float, float]:
-        """Between which bounds the recall is, in 95 of 100 cases.
+    def recall_interval(self) -> tuple[float, float] | None:
+        """Between which bounds the recall is, in 95 of 100 cases; None if not known.
 
         Examples
         --------
         >>> low, high = JoinCounts(pairs=75, missed=25, missed_variance=16).recall_interval
         >>> round(low, 3), round(high, 3)
-        (0.695, 0.814)
+        (0.687, 0.815)
         """
-        skipped = self.skipped_left + self.skipped_right
-        return recall_interval(self.pairs, self.missed, self.missed_variance, skipped > 0)
+        return recall_interval(
+            self.pairs, self.missed, self.missed_variance, self.unmet, self.unmet_weight
+        )
 
     @property
-    def recall_error(self) -> float:
-        """Half the width of that interval.
+    def recall_error(self) -> float | None:
+        """Half the width of that interval; None if not known.
 
         Examples
         --------
         >>> round(JoinCounts(pairs=75, missed=25, missed_variance=16).recall_error, 3)
-        0.059
+        0.064
         """
-        low, high = self.recall_interval
-        return (high - low) / 2
+        return half_width(self.recall_interval)
 
     def __add__(self, other: "JoinCounts") -> "JoinCounts":
         return JoinCounts(*(getattr(self, f) + getattr(other, f) for f in METRIC_NAMES))
@@ -177,10 +184,22 @@ class JoinCounts:
 METRIC_NAMES: tuple[str, ...] = tuple(field.name for field in fields(JoinCounts))
 
 
+Z: Final = 1.96
+"""Deviations within which 95 of 100 cases lie."""
+MOST_APART: Final = 4.0
+"""If the number of all results may as well be so many times as large, the recall is not known."""
+
+
 def recall_interval(
-    found: float, missed: float, variance: float, skipped: bool
-) -> tuple[float, float]:
-    """Between which bounds the recall is, in 95 of 100 cases.
+    found: float, missed: float, variance: float, unmet: float = 0.0, unmet_weight: float = 0.0
+) -> tuple[float, float] | None:
+    """Between which bounds the recall is, in 95 of 100 cases; None if not known.
+
+    What was missed comes in lumps: a pair that a sample has stands for several, and pairs that
+    share a row come together. A lump is ``variance / missed`` pairs by what was seen; one that was
+    not seen has at least as many as a pair in the sample stands for. The numbers of lumps that are
+    possible are those of Poisson's distribution: if none was seen there may be up to four, and of
+    those that were seen one may be luck.
 
     Parameters
     ----------
@@ -188,21 +207,42 @@ def recall_interval(
         Results.
     missed, variance
         Estimate of those that were not found, and its variance.
-    skipped
-        Whether something was left out at all.
+    unmet, unmet_weight
+        Pairs of rows that did not meet, and for how many others of them one that a sample has
+        stands, added up over them.
 
     Examples
     --------
-    >>> recall_interval(0, 0, 0.0, skipped=True), recall_interval(9, 0, 0.0, skipped=False)
-    ((0.0, 1.0), (1.0, 1.0))
+    >>> recall_interval(9, 0, 0.0)
+    (1.0, 1.0)
+    >>> recall_interval(900, 0, 0.0, unmet=1e6, unmet_weight=9e6)
+    (0.963..., 1.0)
+    >>> recall_interval(9, 0, 0.0, unmet=1e6, unmet_weight=9e6) is None
+    True
     """
-    total = found + missed
-    if missed > 0 and variance < 0:
+    missed = max(missed, 0.0)
+    if variance < 0:
         variance = missed  # of one batch it is a difference of two estimates, which may go down
-    if total <= 0 and skipped:
-        return 0.0, 1.0  # nothing was seen of what was left out
-    if total <= 0 or variance <= 0:
-        recall = found / total if total > 0 else 1.0
-        return recall, recall
-    error = 1.96 * float(variance) ** 0.5
-    return found / (total + error), min(1.0, found / max(total - error, 1.0))
+    lump = variance / max(missed, 1.0)
+    unseen = max(lump, unmet_weight / unmet if unmet > 0 else 0.0)
+    least = floor(_bound(max(missed - lump, 0.0), lump, lump, -Z))
+    most = _bound(missed, lump, unseen, Z)
+    if found + most > MOST_APART * (found + least):
+        return None
+    return share_found(found, most), share_found(found, least)
+
+
+def _bound(missed: float, lump: float, unseen: float, z: float) -> float:
+    """How many may be missed at least or at most (Wilson's bound), `z` deviations away."""
+    half = z**2 * unseen / 2
+    return missed + half + z * sqrt(lump * missed + half * unseen / 2)
+
+
+def share_found(found: float, missed: float) -> float:
+    """The part of all results that was found; all of them if there are none."""
+    return found / (found + missed) if found + missed > 0 else 1.0
+
+
+def half_width(interval: tuple[float, float] | None) -> float | None:
+    """Half the width of an interval, if there is one."""
+    return None if interval is None else (interval[1] - interval[0]) / 2

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from streamjoin.metrics.ages import Ages
-from streamjoin.metrics.counts import recall_interval
+from streamjoin.metrics.counts import half_width, recall_interval, share_found
 from streamjoin.metrics.windows import BasicWindows
 
 Kind = Literal["window", "plan", "table"]
@@ -121,6 +121,9 @@ class JoinMetrics:
         Results found; rows that came out; results withheld because a tuple in them is too old.
     missed, missed_variance
         Estimate of the results that were not found because of a budget, and its variance.
+    unmet, unmet_weight
+        Of two streams: pairs of rows that could not meet because of a budget; and added up over
+        them, for how many others one that a sample has stands.
     state_rows, state_bytes, held_rows
         What is remembered; rows that wait for their place in the order.
     work, busiest, hot_keys
@@ -170,6 +173,8 @@ class JoinMetrics:
     stale: int = 0
     missed: float = 0
     missed_variance: float = 0.0
+    unmet: float = 0.0
+    unmet_weight: float = 0.0
     state_rows: int = 0
     state_bytes: int = 0
     held_rows: int = 0
@@ -243,10 +248,9 @@ class JoinMetrics:
         return {cause: n for cause, n in every.items() if n}
 
     @property
-    def recall(self) -> float:
-        """Estimated share of the results that were found."""
-        every = self.pairs + self.missed
-        return self.pairs / every if every > 0 else 1.0
+    def recall(self) -> float | None:
+        """Estimated share of the results that were found; None if not known."""
+        return None if self.recall_interval is None else share_found(self.pairs, self.missed)
 
     @property
     def has_interval(self) -> bool:
@@ -254,17 +258,21 @@ class JoinMetrics:
         return self.kind != "plan"
 
     @property
-    def recall_interval(self) -> tuple[float, float]:
-        """Between which bounds the recall is, in 95 of 100 cases; of many streams not known."""
+    def recall_interval(self) -> tuple[float, float] | None:
+        """Between which bounds the recall is, in 95 of 100 cases; None if not known.
+
+        Of many streams, of which they are never known, both are the estimate.
+        """
         if not self.has_interval:
-            return self.recall, self.recall
-        return recall_interval(self.pairs, self.missed, self.missed_variance, self.skipped > 0)
+            return (share_found(self.pairs, self.missed),) * 2
+        return recall_interval(
+            self.pairs, self.missed, self.missed_variance, self.unmet, self.unmet_weight
+        )
 
     @property
-    def recall_error(self) -> float:
-        """Half the width of that interval."""
-        low, high = self.recall_interval
-        return (high - low) / 2
+    def recall_error(self) -> float | None:
+        """Half the width of that interval; None if not known."""
+        return half_width(self.recall_interval)
 
     @property
     def hit_share(self) -> float | None:
@@ -290,8 +298,8 @@ class JoinMetrics:
         values["windows"] = {name: one.to_dict() for name, one in self.windows.items()}
         values["ages"] = None if self.ages is None else self.ages.to_dict()
         values["table"] = None if self.table is None else vars(self.table)
-        low, high = self.recall_interval
-        if self.missed or low < 1.0:
+        if self.recall is not None and self.recall_interval not in (None, (1.0, 1.0)):
+            low, high = self.recall_interval
             values["recall"] = [round(value, 6) for value in (low, self.recall, high)]
         known = {} if self.behind is None else {"behind": self.behind}  # also if that is 0
         return {"name": self.name, "batch": self.batch, **_without_zeros(values), **known}
@@ -315,8 +323,8 @@ class JoinMetrics:
 
 
 _COUNTS: Final = (
-    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "work",
-    "selective", "lagging", "cpu_us", "budget_us", "planned",
+    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
+    "unmet_weight", "work", "selective", "lagging", "cpu_us", "budget_us", "planned",
     "looked_at",
 )  # fmt: skip
 

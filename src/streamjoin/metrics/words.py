@@ -5,6 +5,8 @@ from typing import Final
 
 from streamjoin.metrics.model import JoinMetrics
 
+NOT_KNOWN: Final = "not known"
+"""What is said of a recall if too little was seen of what is left out."""
 _KINDS: Final = {"window": "join of two streams", "plan": "join of many streams"}
 
 
@@ -35,10 +37,8 @@ def _lines(batch: JoinMetrics, total: JoinMetrics) -> Iterator[tuple[str, str]]:
     yield "rows out", _flow(batch.rows_out, total.rows_out, batch, total)
     if total.left_out:
         yield "left out", ", ".join(f"{cause} {n:,}" for cause, n in total.left_out.items())
-    if total.missed or total.recall_interval[0] < 1:
-        low, high = total.recall_interval
-        interval = f" ({percent(low)} to {percent(high)})" if total.has_interval else ""
-        yield "recall", percent(total.recall) + interval
+    if total.recall_interval != (1.0, 1.0):
+        yield "recall", _recall(total)
     if batch.skipped:
         parts = (f"{one.name} {percent(one.fraction)}" for one in batch.inputs if one.compared)
         yield "probed", ", ".join(parts)
@@ -65,6 +65,14 @@ def _lines(batch: JoinMetrics, total: JoinMetrics) -> Iterator[tuple[str, str]]:
     if batch.behind is not None:
         yield "behind", f"{batch.behind:,.1f} s"
     yield "state", f"{batch.state_rows:,} rows, {size(batch.state_bytes)}"
+
+
+def _recall(total: JoinMetrics) -> str:
+    if total.recall is None or total.recall_interval is None:
+        return NOT_KNOWN
+    low, high = total.recall_interval
+    interval = f" ({percent(low)} to {percent(high)})" if total.has_interval else ""
+    return percent(total.recall) + interval
 
 
 def _flow(now: int, every: int, batch: JoinMetrics, total: JoinMetrics) -> str:

@@ -9,15 +9,18 @@ Pairs that share a tuple are not independent. To see how far the estimate may be
 put into random groups: had other tuples been chosen, the sum would vary as its parts vary from
 group to group. That is done for each side; the chance of a pair alone, apart from that of its rows,
 would count in both, and is taken off once.
+
+Where a batch lets in a fixed number of rows, that a group has many of them is no reason for the sum
+to vary: another had fewer. There it is compared with what as many rows have on average.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import SIDES
+from streamjoin._typing import SIDES, Side
 
 N_GROUPS: Final = 32
 
@@ -41,6 +44,9 @@ class RecallEstimate:
         Of each side and random group: the weight of its pairs, as far as chance decided on them.
     twice
         Variance of single pairs, which both sides hold.
+    rows
+        Of each side and random group: the rows that stand for all of a batch, of which as many as
+        had to be were chosen; weighed in the same way.
 
     Examples
     --------
@@ -54,6 +60,12 @@ class RecallEstimate:
     missed: float = 0.0
     spread: list[list[float]] = field(default_factory=_zeros)
     twice: float = 0.0
+    rows: list[list[float]] = field(default_factory=_zeros)
+
+    def choose(self, side: Side, groups: NDArray[np.int64], share: float) -> None:
+        """Take in the groups of the rows that are a share of a batch, of a fixed number."""
+        n = np.bincount(groups, minlength=N_GROUPS) * ((1.0 - share) ** 0.5 / share)
+        self.rows[side] = (np.asarray(self.rows[side]) + n).tolist()
 
     def add(
         self,
@@ -79,11 +91,13 @@ class RecallEstimate:
         Two less than the degrees of freedom: so few groups follow Student's distribution, whose
         intervals are wider, and 95 of 100 are to hold the truth.
         """
-        sums = np.asarray(self.spread)
+        sums, rows = np.asarray(self.spread), np.asarray(self.rows)
+        number = rows.sum(axis=1, keepdims=True)
+        sums = sums - rows * (sums.sum(axis=1, keepdims=True) / np.where(number > 0, number, 1.0))
         deviations = sums - sums.mean(axis=1, keepdims=True)
         both = float((deviations**2).sum()) * N_GROUPS / (N_GROUPS - 1)
         return max(both - self.twice, self.twice) * (N_GROUPS - 1) / (N_GROUPS - 3)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        return {"missed": self.missed, "spread": self.spread, "twice": self.twice}
+        return asdict(self)

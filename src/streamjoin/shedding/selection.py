@@ -42,14 +42,17 @@ def random_number(side: Side, sequence: int) -> float:
 
 def choose(batch: Batch, side: Side, n: int) -> Batch:
     """`n` rows of a batch, in their order; all of them if there are not more. O(rows)."""
-    if n >= len(batch):
-        return batch
-    chosen = np.zeros(len(batch), np.bool_)
-    if n > 0:
+    return batch if n >= len(batch) else batch.where(is_chosen(batch, side, n))
+
+
+def is_chosen(batch: Batch, side: Side, n: int) -> NDArray[np.bool_]:
+    """Which rows of a batch are chosen; `n` of some that were chosen are `n` of all."""
+    chosen = np.full(len(batch), n >= len(batch))
+    if 0 < n < len(batch):
         hashes = row_hashes(batch, side, LET_IN)
         fold_words(hashes.view(np.int64), batch.contents)  # tells rows of one key and time apart
         chosen[np.argpartition(hashes, n - 1)[:n]] = True
-    return batch.where(chosen)
+    return chosen
 
 
 def is_let_in(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:

@@ -148,8 +148,9 @@ def _metrics(name: str, counters: Counters, when: Mapping[str, Any]) -> JoinMetr
 
 def _same(counters: Counters) -> dict[str, Any]:
     """What all kinds of joins count alike."""
-    names = ("stale", "missed", "missed_variance", "state_bytes", "held_rows", "work", "busiest",
-             "hot_keys", "selective", "lagging", "cpu_us")  # fmt: skip
+    names = ("stale", "missed", "missed_variance", "unmet", "unmet_weight", "state_bytes",
+             "held_rows", "work", "busiest", "hot_keys", "selective", "lagging",
+             "cpu_us")  # fmt: skip
     return {name: counters.get(name) or 0 for name in names}
 
 

@@ -145,7 +145,7 @@ def _totals(column: str, names: tuple[str, ...]) -> Column:
             ELSE coalesce(total[i], 0D) + {value} END)"""
     summed = f"""
         aggregate(rows, array_repeat(CAST(NULL AS DOUBLE), {n}), (total, row) -> {added})"""
-    kinds = {"missed_variance": "double"}
+    kinds = dict.fromkeys(("missed_variance", "unmet", "unmet_weight"), "double")
     fields = [
         f"{_literal(name)}, CAST(summed[{i}] AS {kinds.get(name, 'bigint')})"
         for i, name in enumerate(names)

@@ -1,4 +1,4 @@
-"""``python -m tests.system.chaos``: kill what can be killed, and see whether results are still right."""
+"""``python -m tests.system.chaos``: kill what can be killed; are results still right?"""
 
 import argparse
 import sys

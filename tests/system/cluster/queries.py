@@ -1,7 +1,7 @@
 """The same queries for a cluster and for local mode; as a program, they run on a cluster.
 
-``python -m tests.system.cluster.queries MASTER FOLDER NAME ...`` joins the streams of FOLDER/in and leaves
-the results of each query in FOLDER/cluster/NAME.
+``python -m tests.system.cluster.queries MASTER FOLDER NAME ...`` joins the streams of FOLDER/in and
+leaves the results of each query in FOLDER/cluster/NAME.
 """
 
 import sys

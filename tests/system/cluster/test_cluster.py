@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.spark.streams import in_order, read_back
 from tests.system.cluster.queries import N_BATCHES, QUERIES, run, write_streams
 from tests.system.servers.cluster import Cluster
-from tests.spark.streams import in_order, read_back
 
 pytestmark = [
     pytest.mark.spark,

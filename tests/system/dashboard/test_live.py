@@ -12,8 +12,8 @@ import pytest
 from streamjoin.dashboard import start_dashboard
 from streamjoin.metrics import InputMetrics, JoinMetrics, TableMetrics
 from streamjoin.metrics.records import FILE, BatchDone, Ended, Record, RecordFile, Started
-from tests.system.dashboard.conftest import NewPage
 from tests.dashboard.recordings import overloaded, write_a_day
+from tests.system.dashboard.conftest import NewPage
 
 
 def in_real_time(records: Iterator[Record], file: RecordFile, seconds: float) -> None:

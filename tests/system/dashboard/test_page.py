@@ -9,7 +9,6 @@ import pytest
 
 from streamjoin.dashboard import Dashboard, start_dashboard, store
 from streamjoin.metrics.records import BatchDone
-from tests.system.dashboard.conftest import NewPage
 from tests.dashboard.recordings import (
     exact,
     failed,
@@ -18,6 +17,7 @@ from tests.dashboard.recordings import (
     with_table,
     write,
 )
+from tests.system.dashboard.conftest import NewPage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -64,6 +64,7 @@ def test_shows_the_numbers_of_the_file(served: Dashboard, new_page: NewPage) -> 
     for record in records[1:]:
         total += record.metrics
     last = records[-1].metrics
+    assert total.recall is not None
     page.wait_for_selector(".tile")
     assert page.locator("h1").inner_text() == "calls_and_trades"
     assert page.locator(".title .badge").inner_text() == "Finished"

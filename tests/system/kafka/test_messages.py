@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.kafka_count import demonstrate, report
+from tests.spark.streams import observed
 from tests.system.kafka.topics import SCHEMA, create, expected, results, rows, start, write
 from tests.system.servers.kafka import Broker, missing
-from tests.spark.streams import observed
 
 pytestmark = [
     pytest.mark.slow,

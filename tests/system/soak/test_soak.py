@@ -15,7 +15,16 @@ from streamjoin.metrics import InputMetrics, JoinMetrics
 from tests.system.soak.lines import Observed
 from tests.system.soak.report import write
 from tests.system.soak.runs import from_json, to_json
-from tests.system.soak.sampling import DRIVER, JVM, WORKER, Process, Sample, count_files, count_kinds, take
+from tests.system.soak.sampling import (
+    DRIVER,
+    JVM,
+    WORKER,
+    Process,
+    Sample,
+    count_files,
+    count_kinds,
+    take,
+)
 from tests.system.soak.verdict import Line, Verdict, judge
 
 SECONDS = np.arange(0, 1800, 5)

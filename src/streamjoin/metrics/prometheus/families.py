@@ -87,7 +87,7 @@ _ROWS = (
 _WORK = (
     _gauge(
         "recall_ratio",
-        "Share of the matches that was found in the last minute, as estimated.",
+        "Share of the matches that was found in the last minute, as estimated; none if not known.",
         of.plain("recent", "recall"),
     ),
     _gauge(
@@ -239,7 +239,8 @@ _TABLE = (
 
 def _bound(seen: JoinSeen, which: int) -> float | None:
     """A bound of the recall; of many streams there is none."""
-    return seen.recent.recall_interval[which] if seen.recent.has_interval else None
+    interval = seen.recent.recall_interval if seen.recent.has_interval else None
+    return None if interval is None else interval[which]
 
 
 JOIN_FAMILIES: Final[tuple[Family[JoinSeen], ...]] = (
