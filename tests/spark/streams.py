@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streamjoin.spark.progress import DETAILS_FIELD
@@ -24,8 +25,9 @@ def write_batches(folder: Path, tables: Sequence[pa.Table], first: int = 0) -> P
 
 
 def read_stream(spark: SparkSession, folder: Path, per_trigger: int = 1) -> DataFrame:
-    """Stream over a folder of Parquet files."""
-    schema = spark.read.parquet(str(folder)).schema
+    """Stream over a folder of Parquet files; Spark would need a job for their schema."""
+    file = min(folder.glob("*.parquet"))
+    schema = from_arrow_schema(pq.read_schema(file), prefer_timestamp_ntz=True)
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", per_trigger)
     return reader.parquet(str(folder))
 

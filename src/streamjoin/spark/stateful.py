@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark import cloudpickle
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
@@ -37,7 +37,7 @@ class _Processor(StatefulProcessor):
     """Holds a shard that is unpickled when it is first needed, and the one state variable."""
 
     def __init__(self, shard: Any) -> None:
-        self._pickled = cloudpickle.dumps(shard)
+        self._pickled: bytes = CloudPickleSerializer().dumps(shard)
 
     @cached_property
     def _shard(self) -> Any:
