@@ -2,7 +2,7 @@
 
 >>> import streamjoin as sj
 >>> sj.__version__
-'0.2.0'
+'0.3.0.dev0'
 
 Reading order: `joins.arguments` (what a user may say), `joins.logic` (what happens to a batch),
 `core` (how), `spark.frames` (where), `oracle` (what is right).
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from streamjoin.tables.parquet import parquet_table
     from streamjoin.tables.sql import sql_table
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 __all__ = [
     "Budget",
     "ConfigError",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import streamjoin as sj
 from streamjoin.bench import BENCHES
 from streamjoin.cli.app import run_app
 from streamjoin.errors import EngineError
@@ -126,7 +127,7 @@ def test_explain_says_what_is_wrong(
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["--version"]) == 0
-    assert capsys.readouterr().out == "streamjoin 0.2.0\n"
+    assert capsys.readouterr().out == f"streamjoin {sj.__version__}\n"
 
 
 @pytest.mark.parametrize("arguments", [["frob"], ["run"], ["run", "a.toml", "--frob"]])

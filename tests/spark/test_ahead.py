@@ -1,5 +1,6 @@
 """Rows of a wrong clock: they expire nobody's window."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
@@ -188,6 +189,19 @@ def test_a_batch_that_is_run_again_goes_by_the_clock_of_its_first_run(
     assert observed(query)["ahead_left"] == 0
 
 
+@pytest.fixture
+def generated_code(spark: SparkSession) -> Iterator[None]:
+    """As users have it: the session of the tests interprets."""
+    usual = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    kept = {key: str(spark.conf.get(key)) for key in usual}
+    for key, value in usual.items():
+        spark.conf.set(key, value)
+    yield
+    for key, value in kept.items():
+        spark.conf.set(key, value)
+
+
+@pytest.mark.usefixtures("generated_code")
 @pytest.mark.parametrize(("ahead", "most"), [("1 day", 0), ("1 hour", 2)])
 def test_code_that_reads_rows_is_compiled_once_for_all_batches(
     spark: SparkSession, tmp_path: Path, ahead: str, most: int
@@ -196,7 +210,7 @@ def test_code_that_reads_rows_is_compiled_once_for_all_batches(
     made = spark.sparkContext._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
     left, right = streams(spark, tmp_path)
     out = sj.join(left, right, on="k", time="t", window="10 seconds", ahead=ahead)
-    counts = []
+    counts = [made.METRIC_COMPILATION_TIME().getCount()]
 
     def count(frame: DataFrame, _: int) -> None:
         frame.write.format("noop").mode("overwrite").save()
@@ -207,6 +221,7 @@ def test_code_that_reads_rows_is_compiled_once_for_all_batches(
         write_batches(tmp_path / side, more, first=3)
     writer = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
     writer.foreachBatch(count).trigger(availableNow=True).start().awaitTermination()
+    assert counts[1] > counts[0]
     each = [after - before for before, after in pairwise(counts[-4:])]
     assert len(each) == 3
     assert min(each) <= most  # at midnight one of them may have more
