@@ -1,0 +1,170 @@
+"""Joins of two streams whose checkpoints are kept: every type, every window, every budget."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+import streamjoin as sj
+from streamjoin import oracle
+from streamjoin.windows import Rows
+from tests.spark.streams import read_stream
+from tests.system.upgrade.checks import (
+    Found,
+    as_if_never_stopped,
+    at_most,
+    at_once,
+    books,
+    exact,
+    part_of,
+    same_sums,
+)
+from tests.system.upgrade.inputs import (
+    BATCHES,
+    BEFORE,
+    FOREVER,
+    HOT,
+    SECOND,
+    read_batches,
+    read_rows,
+    watermark,
+)
+from tests.system.upgrade.story import Case, Check, Story, flat
+
+LATENESS: Final = 10 * SECOND
+WINDOW: Final = 8 * SECOND
+MEMORY, MEMORY_BYTES = 60, 12_000
+Window = tuple[int | Rows, int | Rows]
+Condition = tuple[str, Callable[[oracle.Row, oracle.Row], bool]]
+BAND: Final[Condition] = ("abs(left.y - right.y) <= 1", lambda a, b: abs(a["y"] - b["y"]) <= 1)
+
+
+def two(
+    *stored: str,
+    streams: str = "ab",
+    on: str | None = "x",
+    where: Condition | None = None,
+    window: Window = (WINDOW, WINDOW),
+    how: str = "inner",
+    checks: tuple[Check, ...] = (),
+    needs: tuple[Check, ...] = (),
+    **said: Any,
+) -> Case:
+    """A case that the oracle judges; `said` are other arguments, `Path` stands for a folder."""
+    columns = ("n",) if how in ("semi", "anti") else ("n_left", "n_right")
+
+    def join(spark: SparkSession, base: Path) -> DataFrame:
+        left, right = (read_stream(spark, base / name) for name in streams)
+        windows = tuple(w if isinstance(w, Rows) else f"{w} us" for w in window)
+        given = {name: str(base / name) if value is Path else value for name, value in said.items()}
+        return sj.join(
+            left, right, on=on, where=where and where[0], how=how, time="t", window=windows,
+            lateness=f"{LATENESS} us", **{"shards": 2, **given},
+        )  # fmt: skip
+
+    def expected(base: Path) -> Found:
+        """All that has come after the last batch, but not what the end of time would bring."""
+        batches = zip(*(read_batches(base, name) for name in streams), strict=True)
+        came = oracle.answers(
+            batches, on=[] if on is None else [(on, on)], time=("t", "t"), window=window,
+            where=where and where[1], how=how, direction=said.get("direction", "backward"),
+            lateness=LATENESS,
+        )[:-1]  # fmt: skip
+        numbers = ([None if row is None else row["n"] for row in pair] for pair in flat(came))
+        return Counter(tuple(pair[: len(columns)]) for pair in numbers)
+
+    judged: tuple[Check, ...] = (exact(expected),)
+    if "budget" in said:
+        called = dict(zip(streams, ("left", "right"), strict=True))
+        judged = part_of(expected), books(called, "pairs")
+    keeps_whole = as_if_never_stopped in checks or same_as_whole in checks
+    return Case(join, streams, columns, (*judged, *checks), stored, needs, keeps_whole=keeps_whole)
+
+
+def same_as_whole(story: Story) -> None:
+    """Comparisons that were made and that were left out are together those of the exact join."""
+    for side in ("left", "right"):
+        same_sums(f"compared_{side}", f"skipped_{side}")(story)
+
+
+def _partners(story: Story) -> dict[int, list[int]]:
+    """Right rows that each left row matches."""
+    left, right = (read_rows(story.base, name) for name in "ab")
+    size = (WINDOW, WINDOW)
+    met: dict[int, list[int]] = {}
+    for a, b in oracle.window_join(left, right, on=[("x", "x")], time=("t", "t"), window=size):
+        met.setdefault(a["n"], []).append(b["n"])
+    return met
+
+
+def marks_of_alone(story: Story) -> None:
+    """A row has matched before the stop, and only then, and its window was still open."""
+    met, streams = _partners(story), [read_batches(story.base, name) for name in "ab"]
+    at_stop, at_end = (
+        watermark([flat(s[:n]) for s in streams], LATENESS) for n in (BEFORE, BATCHES)
+    )
+    assert any(
+        at_stop <= row["t"] + WINDOW < at_end and max(met[row["n"]]) < 1000 * BEFORE
+        for row in flat(streams[0][:BEFORE])
+        if row["n"] in met
+    )
+
+
+def marks_of_semi(story: Story) -> None:
+    """A row has come out before the stop, and matches one that came afterwards."""
+    met = _partners(story)
+    assert any(max(met[n]) >= 1000 * BEFORE for (n,) in flat(story.before.results))
+
+
+def spread_rows(story: Story) -> None:
+    """The key was spread before the stop, and rows that were wait for others."""
+    assert story.before.counts[-1]["hot_keys"] == 1
+    assert list((story.base / "hot_keys").rglob("*.json"))
+    left, right = ({r["n"] for r in read_rows(story.base, s) if r["x"] == HOT} for s in "hk")
+    pairs = flat(story.after.results)
+    batches = {(a // 1000, b // 1000) for a, b in pairs if a in left and b in right}
+    assert (BEFORE - 1, BEFORE) in batches
+
+
+def _budget(*checks: Check, needs: Check, **said: Any) -> Case:
+    return two("on", "no", streams="lr", checks=checks, needs=(needs,), hot_keys=False, **said)
+
+
+WINDOW_CASES: Final[dict[str, Case]] = {
+    "inner": two("on", "no"),
+    "full": two("on", "no", "o-", "-o", how="full", needs=(marks_of_alone,)),
+    "semi": two("o", "n", how="semi", needs=(marks_of_semi,)),
+    "anti": two("o", how="anti", needs=(marks_of_alone,)),
+    "rows": two("oo", "on", "no", window=(Rows(15), Rows(10))),
+    "rows_left": two("oo", "o-", window=(Rows(15), WINDOW), how="left"),
+    "asof": two("oo", "o-", "no", window=(0, WINDOW), how="asof", direction="backward"),
+    "asof_nearest": two("oo", "on", "o-", how="asof", direction="nearest"),
+    "grid": two("on", "no", on=None, where=BAND, shards=4, idle_timeout=FOREVER),
+    "hot_keys": two(
+        "on", "no", streams="hk", window=(SECOND // 5, SECOND // 5), hot_keys=Path,
+        needs=(spread_rows,),
+    ),
+    "selective": _budget(
+        same_as_whole, needs=at_once("skipped_left", "skipped_right"),
+        budget=sj.Budget(cpu="4 ms"), shed=["selective", "lag"],
+    ),
+    "drop": _budget(
+        needs=at_once("dropped_left", "dropped_right"), budget=sj.Budget(cpu="8 ms"), shed="drop"
+    ),
+    "rate": _budget(
+        as_if_never_stopped, needs=at_once("dropped_left", "dropped_right"),
+        budget=sj.Budget(rate=8), shed="drop",
+    ),
+    "memory": _budget(
+        as_if_never_stopped, at_most("state_rows", MEMORY), needs=at_once("cut_left", "cut_right"),
+        budget=sj.Budget(memory=sj.rows(MEMORY)), shed="drop", split="equal",
+    ),
+    "memory_bytes": _budget(
+        at_most("state_bytes", MEMORY_BYTES), needs=at_once("cut_left", "cut_right"),
+        budget=sj.Budget(memory=f"{MEMORY_BYTES} B"), shed="drop",
+    ),
+}  # fmt: skip
+"""What a budget of CPU leaves out follows from what is measured, so only the batch that is run
+again must give the same; with one of rows or memory all is as if the query had not been stopped."""
