@@ -14,9 +14,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PIPELINE = """
 [sources.calls]
 type = "generator"
+seconds = 6
 [sources.trades]
 type = "generator"
 workload = "trades"
+seconds = 6
 [join]
 on = "person"
 time = ["called_at", "traded_at"]

@@ -1,5 +1,6 @@
 """Streams of files: one file of each side is one micro-batch, so a test decides the cuts."""
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from streamjoin.spark.progress import DETAILS_FIELD
 
@@ -25,11 +27,17 @@ def write_batches(folder: Path, tables: Sequence[pa.Table], first: int = 0) -> P
 
 
 def read_stream(spark: SparkSession, folder: Path, per_trigger: int = 1) -> DataFrame:
-    """Stream over a folder of Parquet files; Spark would need a job for their schema."""
-    file = min(folder.glob("*.parquet"))
-    schema = from_arrow_schema(pq.read_schema(file), prefer_timestamp_ntz=True)
+    """Stream over a folder of Parquet files."""
+    schema = schema_of(min(folder.glob("*.parquet")))
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", per_trigger)
     return reader.parquet(str(folder))
+
+
+def schema_of(file: Path) -> StructType:
+    """What Spark would take a job to find out."""
+    arrow = pq.read_schema(file)
+    by_spark = (arrow.metadata or {}).get(b"org.apache.spark.sql.parquet.row.metadata")
+    return StructType.fromJson(json.loads(by_spark)) if by_spark else from_arrow_schema(arrow)
 
 
 def drain(result: DataFrame, checkpoint: Path, output: Path) -> StreamingQuery:

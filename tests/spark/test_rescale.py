@@ -102,7 +102,7 @@ def base(stopped: Path, tmp_path: Path) -> Path:
 
 def edit(path: Path, change: Callable[[str], str] | None) -> None:
     """Change or remove a file of a checkpoint, and the checksum beside it."""
-    path.with_name(f".{path.name}.crc").unlink()
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     if change is None:
         path.unlink()
     else:

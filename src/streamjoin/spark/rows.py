@@ -25,12 +25,14 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from streamjoin._names import backquoted
 from streamjoin.joins.base import OutputColumn
 from streamjoin.metrics import METRIC_NAMES, Details
 from streamjoin.spark.pack import unpacker
 from streamjoin.spark.progress import COUNTERS_FIELD, DETAILS_FIELD
 
 TAB: Final = "\t"
+_TAB: Final = "char(9)"  # in SQL, whatever the session's rules of escaping
 
 
 @dataclass(frozen=True)
@@ -138,27 +140,21 @@ def _totals(column: str, names: tuple[str, ...]) -> Column:
     calls would be thousands of round trips to the JVM, a third of a second for each join.
     """
     n, busiest = len(names), names.index("busiest")
-    value = f"from_json(substring_index(row, {_literal(TAB)}, 1), 'array<double>')[i]"
+    value = f"from_json(substring_index(row, {_TAB}, 1), 'array<double>')[i]"
     added = f"""
         transform(sequence(0, {n - 1}), i -> CASE
             WHEN i = {busiest} THEN greatest(total[i], {value})
             ELSE coalesce(total[i], 0D) + {value} END)"""
     summed = f"""
         aggregate(rows, array_repeat(CAST(NULL AS DOUBLE), {n}), (total, row) -> {added})"""
+    values = [f"summed[{i}]" for i in range(n)]
+    values.append(f"transform(rows, row -> substring_index(row, {_TAB}, -1))")
     kinds = dict.fromkeys(("missed_variance", "unmet", "unmet_weight"), "double")
-    fields = [
-        f"{_literal(name)}, CAST(summed[{i}] AS {kinds.get(name, 'bigint')})"
-        for i, name in enumerate(names)
-    ]
-    details = f"transform(rows, row -> substring_index(row, {_literal(TAB)}, -1))"
-    fields.append(f"{_literal(DETAILS_FIELD)}, {details}")
-    told = f"transform(array({summed}), summed -> named_struct({', '.join(fields)}))[0]"
-    return F.expr(f"transform(array(collect_list(`{column}`)), rows -> {told})[0]")
-
-
-def _literal(text: str) -> str:
-    """A string in SQL, whatever its characters and the session's rules of escaping."""
-    return f"'{text}'" if text.isidentifier() else f"decode(X'{text.encode().hex()}', 'UTF-8')"
+    fields = [f"{backquoted(name)}: {kinds.get(name, 'bigint')}" for name in names]
+    fields.append(f"{backquoted(DETAILS_FIELD)}: array<string>")
+    named = f"CAST(struct({', '.join(values)}) AS struct<{', '.join(fields)}>)"
+    told = f"transform(array({summed}), summed -> {named})[0]"
+    return F.expr(f"transform(array(collect_list({backquoted(column)})), rows -> {told})[0]")
 
 
 def _is_instant(data_type: pa.DataType) -> bool:

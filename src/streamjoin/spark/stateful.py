@@ -5,7 +5,6 @@ has. It imports anew all that this module imports, so there is no Numba, Arrow o
 shard, and with it all that joins, is loaded when the first rows come.
 """
 
-import pickle
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +29,7 @@ STATE_KEY: Final = StructType(
         StructField("sequence", LongType()),
     ]
 )
+_SERIALIZER: Final = CloudPickleSerializer()  # as Spark sends functions to its workers
 STATE_VALUE: Final = StructType([StructField("blob", BinaryType())])
 
 
@@ -37,11 +37,11 @@ class _Processor(StatefulProcessor):
     """Holds a shard that is unpickled when it is first needed, and the one state variable."""
 
     def __init__(self, shard: Any) -> None:
-        self._pickled: bytes = CloudPickleSerializer().dumps(shard)
+        self._pickled: bytes = _SERIALIZER.dumps(shard)
 
     @cached_property
     def _shard(self) -> Any:
-        return pickle.loads(self._pickled)
+        return _SERIALIZER.loads(self._pickled)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state; called by Spark."""
