@@ -39,9 +39,10 @@ def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
         hasten(spark.sparkContext)
     if not streaming:
         return int(str(spark.conf.get(_PARTITIONS)))
+    made = _explicit(spark)  # asked for once: each setting is a call into the JVM
     for key, value in STATE_SETTINGS.items():
-        _want(spark, key, value)
-    if _PARTITIONS not in _explicit(spark):
+        _want(spark, key, value, made.get(key))
+    if _PARTITIONS not in made:
         # Spark's default of 200 would run 200 stateful tasks in every micro-batch.
         _set(spark, _PARTITIONS, str(n_cores(spark)))
     return int(str(spark.conf.get(_PARTITIONS)))
@@ -99,8 +100,7 @@ def _set(spark: SparkSession, key: str, value: str) -> None:
     spark.conf.set(key, value)
 
 
-def _want(spark: SparkSession, key: str, value: str) -> None:
-    got = _explicit(spark).get(key)
+def _want(spark: SparkSession, key: str, value: str, got: str | None) -> None:
     if got is None:
         _set(spark, key, value)
     elif got != value:

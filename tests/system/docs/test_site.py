@@ -1,6 +1,7 @@
 """The site: built without a warning, complete, and sufficient to itself."""
 
 import http.server
+import os
 import re
 import shutil
 import subprocess
@@ -27,13 +28,40 @@ REFERENCE = ROOT / "docs" / "reference"
 NAMED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 
 
+INPUTS = [ROOT / name for name in ("docs", "src", "scripts", "examples", "benchmarks")]
+INPUTS += [ROOT / "mkdocs.yml", *ROOT.glob("*.md")]
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make docs` has built, if nothing has changed since; else it is built here."""
+    made = ROOT / "site" / "index.html"
+    if made.exists() and newest(*INPUTS) < made.stat().st_mtime:
+        return made.parent
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def newest(*places: Path) -> float:
+    """When the last of some files was written, of those that are not made from others."""
+    files = (file for place in places for file in [place, *place.rglob("*")])
+    return max(
+        file.stat().st_mtime
+        for file in files
+        if file.is_file() and not {"__pycache__", "node_modules"} & set(file.parts)
+    )
+
+
+def test_a_file_that_was_written_last_is_noticed(tmp_path: Path) -> None:
+    old, new, cache = tmp_path / "a" / "old", tmp_path / "a" / "new", tmp_path / "a/__pycache__/c"
+    for number, file in enumerate((old, new, cache)):
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+        os.utime(file, (number, number))
+    assert newest(tmp_path / "a") == 1
 
 
 @pytest.mark.slow
