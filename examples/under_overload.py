@@ -71,10 +71,10 @@ ways = {
 every = sum(step.pairs for step in ways["exact"])
 for way in ("selective", "drop"):
     total = sum((step.without_state() for step in ways[way]), start=JoinCounts())
-    low, high = total.recall_interval
+    low, high = total.recall_interval or (0.0, 1.0)  # None if not known
     print(
         f"{way}: {total.pairs / every:.0%} of the {every:,} pairs were found; "
-        f"as estimated {total.recall:.0%} ({low:.1%} to {high:.1%})"
+        f"as estimated between {low:.1%} and {high:.1%}"
     )
 
 # %% [markdown]

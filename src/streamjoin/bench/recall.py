@@ -109,6 +109,9 @@ KINDS: Final = {
     "unseen": Kind({"budget": Budget(cpu="1500 us")}, keys=20_000, delay=2.5, follows=0.5),
     "few": Kind({"budget": Budget(cpu="1200 us")}, keys=10**9, delay=1.0, follows=0.3),
     "drop": Kind({"budget": Budget(cpu="2 ms"), "shed": "drop"}, **_FAST),
+    "cpu flood": Kind(
+        {"budget": Budget(cpu="2 ms"), "shed": "drop"}, 150, 24, 4000, flood=10_000, cuts=12
+    ),
     "half": Kind({"budget": Budget(rate=2000)}, **_FAST),
     "tenth": Kind({"budget": Budget(rate=400)}, **_FAST),
     "tiny": Kind({"budget": Budget(rate=4)}, **_FAST),

@@ -254,8 +254,8 @@ class Limits:
         # Rounded up or down at random, each side for itself, so that chances multiply.
         chosen = int(target + random_number(side, self._state.sequence))
         self._known.carried[side] += let_in - chosen
-        # Where comparisons are chosen a sample of them shows what is missed.
-        see_more = self._shedding.policy is None
+        # Of a budget of CPU to look at more rows would take its part: fewer could be let in.
+        see_more = self._shedding.rate is not None
         return self._missed.split(side, arrival, target, chosen, see_more=see_more)
 
 

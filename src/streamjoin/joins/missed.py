@@ -29,6 +29,7 @@ from streamjoin.shedding.regulation import SheddingState
 from streamjoin.shedding.selection import choose, groups, is_chosen
 
 FEW_ROWS: Final = 4096
+"""Parts with fewer rows are met together."""
 SEEN_ROWS: Final = 512
 """Rows of a side that a batch sees at least: if it lets in fewer, also some that it turns away."""
 
@@ -60,6 +61,7 @@ class Missed:
         self._shares = known.sample_shares
         self._before = known.recall.missed, known.recall.variance
         self._away: list[Part | None] = [None, None]
+        self._came = [0.0, 0.0]
         self._unmet = JoinCounts()
         self.work = 0
 
@@ -69,6 +71,7 @@ class Missed:
         With `see_more`, if there are few of them, some of the others are seen too.
         """
         batch, came = arrival.batch, len(arrival.batch)
+        self._came[side] = came / arrival.share
         enough = min(SEEN_ROWS, came)
         if not see_more or target >= enough:
             return self._chosen(side, arrival, choose(batch, side, n), target)
@@ -172,6 +175,7 @@ class Missed:
         for side in SIDES:
             away = self._away[side]
             new.append(_numbers(arrived[side]) + (0 if away is None else _numbers(away, met=0)))
+            new[side][0] = self._came[side] or new[side][0]
             windows = ((w.rows / w.chance, w.rows, w.rows) for w in self._state.windows[side])
             old.append(sum(map(np.array, windows), _numbers(some[side], met=0)))
             if self._shares[side] < 1 and not len(some[side].batch):
