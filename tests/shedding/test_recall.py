@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streamjoin._typing import LEFT
-from streamjoin.core.window import BasicWindow
+from streamjoin.core.window import JoinedWindow
 from streamjoin.shedding.recall import N_GROUPS, RecallEstimate
 from streamjoin.shedding.regulation import SheddingState
 
@@ -82,7 +82,7 @@ def test_a_state_without_the_newer_fields_is_read() -> None:
     del known["recall"]["rows"]
     shedding = SheddingState.from_dict(known)
     assert shedding.recall.variance == drawn(2, (0.5, 0.5))[0].variance
-    window = BasicWindow.of([0, 0, 5, 1, 9, 400, 77, 0.25, []])
+    window = JoinedWindow.of([0, 0, 5, 1, 9, 400, 77, 0.25, []])
     assert (window.share, window.chance) == (0.25, 0.25)
 
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,8 @@ N_BASIC_WINDOWS: Final = 4
 MOST_SLICES: Final = 64
 """Slices of one batch at most. One that spans more, as a late stream does, has longer ones."""
 
+_Window = TypeVar("_Window", bound="BasicWindow")
+
 
 @dataclass(frozen=True)
 class BasicWindow:
@@ -38,8 +40,10 @@ class BasicWindow:
     `slice` and `sequence` (the number of the batch that brought it) name it; `first` and `last` are
     its smallest and largest event times, or ranks where the window counts tuples; `checksum` is the
     CRC-32 of its `size` bytes; `share` says which part of the tuples that came was let in; `cells`
-    are the tuples of each cell of time, where they were counted; `seen` says which part of the
-    tuples an estimate of what is missed sees, if more than were let in.
+    are the tuples of each cell of time, where they were counted.
+
+    Checkpoints hold the fields as a list, by position, and so do those of its subclasses: a new
+    field comes last in the class that needs it.
     """
 
     slice: int
@@ -51,22 +55,32 @@ class BasicWindow:
     checksum: int
     share: float = 1.0
     cells: tuple[int, ...] = ()
-    seen: float | None = None
 
     @classmethod
-    def of(cls, values: Sequence[Any]) -> "BasicWindow":
+    def of(cls: type[_Window], values: Sequence[Any]) -> _Window:
         """From what JSON made of its fields; an older one has fewer."""
         fields: list[Any] = [tuple(v) if isinstance(v, list) else v for v in values]
         return cls(*fields)
+
+    def may_meet(self, low: int, high: int) -> bool:
+        """Whether a tuple with low <= time <= high may be in it."""
+        return self.first <= high and low <= self.last
+
+
+@dataclass(frozen=True)
+class JoinedWindow(BasicWindow):
+    """One of a join of two streams.
+
+    `seen` says which part of the tuples that came an estimate of what is missed sees, if more than
+    were let in.
+    """
+
+    seen: float | None = None
 
     @property
     def chance(self) -> float:
         """With which probability a tuple that came is seen."""
         return self.share if self.seen is None else self.seen
-
-    def may_meet(self, low: int, high: int) -> bool:
-        """Whether a tuple with low <= time <= high may be in it."""
-        return self.first <= high and low <= self.last
 
 
 def slice_length(stream: Stream, span: int) -> int:
@@ -110,7 +124,7 @@ def encode(
     share: float = 1.0,
     cells: tuple[int, ...] = (),
     seen: float | None = None,
-) -> tuple[BasicWindow, pa.Buffer]:
+) -> tuple[JoinedWindow, pa.Buffer]:
     """A basic window's directory entry and its bytes (Arrow IPC, no schema).
 
     Examples
@@ -124,7 +138,7 @@ def encode(
     blob = batch.rows.serialize()
     first, last = int(batch.axis[0]), int(batch.axis[-1])
     checksum = zlib.crc32(blob)
-    window = BasicWindow(
+    window = JoinedWindow(
         slice_, sequence, len(batch), first, last, blob.size, checksum, share, cells, seen
     )
     return window, blob

@@ -17,7 +17,7 @@ from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.cells import Axis
 from streamjoin.core.index import HashIndex
-from streamjoin.core.window import BasicWindow, cut, decode, encode
+from streamjoin.core.window import JoinedWindow, cut, decode, encode
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, WindowStore
 from streamjoin.joins.matching import Part
@@ -39,7 +39,7 @@ class Remembered:
 
     def __init__(self, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> None:
         self._join, self._state, self._store = join, state, store
-        self._parts: tuple[dict[BasicWindow, Part], ...] = ({}, {})
+        self._parts: tuple[dict[JoinedWindow, Part], ...] = ({}, {})
         limits = join.shedding
         self._axis = None if limits is None or limits.policy is None else Axis(join.windows_us)
 
@@ -53,7 +53,7 @@ class Remembered:
             return self._state.released[side] - stream.window_rows
         return None if watermark is None else watermark - stream.window_us
 
-    def reached(self, side: Side, earliest: int, latest: int) -> list[BasicWindow]:
+    def reached(self, side: Side, earliest: int, latest: int) -> list[JoinedWindow]:
         """Basic windows that may hold rows between two points of the axis."""
         return [w for w in self._state.windows[side] if w.may_meet(earliest, latest)]
 
@@ -62,7 +62,7 @@ class Remembered:
         for window in self.reached(side, earliest, latest):
             yield self.part(side, window)
 
-    def index(self, side: Side, window: BasicWindow) -> HashIndex:
+    def index(self, side: Side, window: JoinedWindow) -> HashIndex:
         """The hash index of a basic window; it is made once."""
         index = self._store.get_index(side, window)
         if index is None:
@@ -110,7 +110,7 @@ class Remembered:
         shares = float(part.share), part.seen
         cut_off = list[Part]()
         old = sorted(self._state.windows[side], key=_age)
-        kept: list[BasicWindow] = []
+        kept: list[JoinedWindow] = []
         # Numbers are names enough: slices with pieces would not fit into 64 bits.
         for name, (_, start, stop) in enumerate(
             pieces(list(cut(batch)), memory.piece_rows(side, room))
@@ -136,8 +136,8 @@ class Remembered:
         return -END if watermark is None else watermark - self._join.kept_us(side)
 
     def _keep_if(
-        self, side: Side, window: BasicWindow, unit: str, room: float,
-        kept: list[BasicWindow], cut_off: list[Part],
+        self, side: Side, window: JoinedWindow, unit: str, room: float,
+        kept: list[JoinedWindow], cut_off: list[Part],
     ) -> float:  # fmt: skip
         """Keep a stored basic window if there is room for it; what room is left."""
         size = _units(window, unit)
@@ -149,7 +149,7 @@ class Remembered:
         self._remove(side, window)
         return -1.0  # what is older goes too
 
-    def part(self, side: Side, window: BasicWindow) -> Part:
+    def part(self, side: Side, window: JoinedWindow) -> Part:
         """The rows of a basic window, read once a batch."""
         part = self._parts[side].get(window)
         if part is None:
@@ -162,7 +162,7 @@ class Remembered:
 
     def _encode(
         self, slice_: int, rows: Batch, shares: tuple[float, float | None]
-    ) -> tuple[BasicWindow, pa.Buffer]:
+    ) -> tuple[JoinedWindow, pa.Buffer]:
         """A new basic window; with its rows by cell of time, where comparisons are counted."""
         cells = () if self._axis is None else self._axis.counts(rows.times)
         return encode(slice_, self._state.sequence, rows, shares[0], cells, shares[1])
@@ -175,7 +175,7 @@ class Remembered:
         return watermark is not None and watermark - last > self._join.kept_us(side)
 
     def _expire(self, side: Side) -> None:
-        kept: list[BasicWindow] = []
+        kept: list[JoinedWindow] = []
         for window in self._state.windows[side]:
             if not self._is_over(side, window.last):
                 kept.append(window)
@@ -183,7 +183,7 @@ class Remembered:
             self._remove(side, window)
         self._state.windows[side][:] = kept
 
-    def _remove(self, side: Side, window: BasicWindow) -> None:
+    def _remove(self, side: Side, window: JoinedWindow) -> None:
         self._store.remove(side, window)
         self._parts[side].pop(window, None)
         if self._join.marks(side):
@@ -196,12 +196,12 @@ class Remembered:
             if part.changed and part.marks is not None:
                 self._put_marks(side, window, part.marks)
 
-    def _put_marks(self, side: Side, window: BasicWindow, marks: NDArray[np.bool_]) -> None:
+    def _put_marks(self, side: Side, window: JoinedWindow, marks: NDArray[np.bool_]) -> None:
         key = _marks_key(side, window)
         self._store.put_blob(key, np.packbits(marks).tobytes())
         self._state.marked.add(key)
 
-    def _read_marks(self, side: Side, window: BasicWindow) -> NDArray[np.bool_]:
+    def _read_marks(self, side: Side, window: JoinedWindow) -> NDArray[np.bool_]:
         key = _marks_key(side, window)
         blob = self._store.get_blob(key)
         if blob is not None:
@@ -233,7 +233,7 @@ class Remembered:
                 self._put_marks(side, window, marks[start:stop])
 
 
-def _age(window: BasicWindow) -> tuple[int, int]:
+def _age(window: JoinedWindow) -> tuple[int, int]:
     return window.last, window.sequence
 
 
@@ -242,9 +242,9 @@ def remembered_units(state: WindowJoinState, side: Side, unit: str) -> int:
     return sum(_units(window, unit) for window in state.windows[side])
 
 
-def _units(window: BasicWindow, unit: str) -> int:
+def _units(window: JoinedWindow, unit: str) -> int:
     return window.rows if unit == "rows" else window.size
 
 
-def _marks_key(side: Side, window: BasicWindow) -> BlobKey:
+def _marks_key(side: Side, window: JoinedWindow) -> BlobKey:
     return MARKS + side, window.slice, window.sequence

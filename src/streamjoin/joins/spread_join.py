@@ -11,7 +11,7 @@ import numpy as np
 
 from streamjoin._typing import SIDES
 from streamjoin.core.batch import Batch
-from streamjoin.core.window import BasicWindow
+from streamjoin.core.window import JoinedWindow
 from streamjoin.joins.base import Arrival, Emitted, Pairs, WindowStore
 from streamjoin.joins.hot_detection import LEAST_ROWS, Load, Sample
 from streamjoin.joins.hot_keys import HotKey, HotKeys
@@ -39,7 +39,7 @@ class SpreadState:
     """
 
     keys: list[HotKey] = field(default_factory=list)
-    windows: tuple[list[BasicWindow], list[BasicWindow]] = field(default_factory=lambda: ([], []))
+    windows: tuple[list[JoinedWindow], list[JoinedWindow]] = field(default_factory=lambda: ([], []))
 
     def __bool__(self) -> bool:
         return bool(self.keys or any(self.windows))
@@ -52,7 +52,7 @@ class SpreadState:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "SpreadState":
         """Read `to_dict` back."""
-        left, right = ([BasicWindow.of(w) for w in side] for side in values["windows"])
+        left, right = ([JoinedWindow.of(w) for w in side] for side in values["windows"])
         return cls([HotKey.from_dict(hot) for hot in values["keys"]], (left, right))
 
 

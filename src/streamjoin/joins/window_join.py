@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.predicate import Band, Expression, SetCondition
 from streamjoin.core.stream import Stream
-from streamjoin.core.window import BasicWindow
+from streamjoin.core.window import JoinedWindow
 from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, OutputColumn
@@ -183,7 +183,7 @@ class WindowJoinState(Progress):
     released: list[int] = field(default_factory=lambda: [0, 0])
     held: list[int] = field(default_factory=lambda: [0, 0])
     seen: list[int | None] = field(default_factory=_two_nones)
-    windows: tuple[list[BasicWindow], list[BasicWindow]] = field(default_factory=lambda: ([], []))
+    windows: tuple[list[JoinedWindow], list[JoinedWindow]] = field(default_factory=lambda: ([], []))
     methods: list[Method | None] = field(default_factory=lambda: [None, None])
     selectivity: list[float | None] = field(default_factory=lambda: [None, None])
     shedding: SheddingState | None = None
@@ -213,7 +213,7 @@ class WindowJoinState(Progress):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "WindowJoinState":
         """Read `to_dict` back; 0.1.0 did not say what is marked."""
-        left, right = ([BasicWindow.of(w) for w in side] for side in values["windows"])
+        left, right = ([JoinedWindow.of(w) for w in side] for side in values["windows"])
         shed = values.get("shedding")
         shedding = None if shed is None else SheddingState.from_dict(shed)
         marked = {(kind, slice_, number) for kind, slice_, number in values.get("marked", ())}
@@ -221,7 +221,7 @@ class WindowJoinState(Progress):
         return cls(**{**values, **read})
 
     def with_windows(
-        self, windows: tuple[list[BasicWindow], list[BasicWindow]]
+        self, windows: tuple[list[JoinedWindow], list[JoinedWindow]]
     ) -> "WindowJoinState":
         """A state of the same times that remembers other rows."""
         return replace(
