@@ -35,6 +35,8 @@ from tests.system.upgrade.story import Case, Check, Story, flat
 
 LATENESS: Final = 10 * SECOND
 WINDOW: Final = 8 * SECOND
+LONG: Final = 15 * SECOND
+"""So long that a row meets those of three batches."""
 MEMORY, MEMORY_BYTES = 60, 12_000
 Window = tuple[int | Rows, int | Rows]
 Condition = tuple[str, Callable[[oracle.Row, oracle.Row], bool]]
@@ -89,33 +91,49 @@ def same_as_whole(story: Story) -> None:
         same_sums(f"compared_{side}", f"skipped_{side}")(story)
 
 
-def _partners(story: Story) -> dict[int, list[int]]:
+def _partners(story: Story, streams: str, window: int) -> dict[int, list[int]]:
     """Right rows that each left row matches."""
-    left, right = (read_rows(story.base, name) for name in "ab")
-    size = (WINDOW, WINDOW)
+    left, right = (read_rows(story.base, name) for name in streams)
+    size = (window, window)
     met: dict[int, list[int]] = {}
     for a, b in oracle.window_join(left, right, on=[("x", "x")], time=("t", "t"), window=size):
         met.setdefault(a["n"], []).append(b["n"])
     return met
 
 
-def marks_of_alone(story: Story) -> None:
-    """A row has matched before the stop, and only then, and its window was still open."""
-    met, streams = _partners(story), [read_batches(story.base, name) for name in "ab"]
+def _open_at_stop(story: Story, streams: str, window: int) -> set[int]:
+    """Left rows whose windows were open when the query was stopped, and are closed in the end."""
+    left, right = (read_batches(story.base, name) for name in streams)
     at_stop, at_end = (
-        watermark([flat(s[:n]) for s in streams], LATENESS) for n in (BEFORE, BATCHES)
+        watermark([flat(left[:n]), flat(right[:n])], LATENESS) for n in (BEFORE, BATCHES)
     )
-    assert any(
-        at_stop <= row["t"] + WINDOW < at_end and max(met[row["n"]]) < 1000 * BEFORE
-        for row in flat(streams[0][:BEFORE])
-        if row["n"] in met
-    )
+    rows = flat(left[:BEFORE])
+    return {row["n"] for row in rows if at_stop <= row["t"] + window < at_end}
+
+
+def _marked_later(story: Story) -> dict[int, list[int]]:
+    """Of rows that were stored as they had not matched, and have then: all that they match."""
+    return {
+        n: partners
+        for n, partners in _partners(story, "cb", LONG).items()
+        if n < 1000 <= min(partners) < 1000 * BEFORE
+    }
+
+
+def marks_of_full(story: Story) -> None:
+    """A row has matched before the stop, and only then, and its window was still open."""
+    met = _partners(story, "ab", WINDOW)
+    assert any(max(met.get(n, [10**9])) < 1000 * BEFORE for n in _open_at_stop(story, "ab", WINDOW))
+
+
+def marks_of_anti(story: Story) -> None:
+    """A row was marked before the stop, and would come out afterwards if it were not."""
+    assert _marked_later(story).keys() & _open_at_stop(story, "cb", LONG)
 
 
 def marks_of_semi(story: Story) -> None:
-    """A row has come out before the stop, and matches one that came afterwards."""
-    met = _partners(story)
-    assert any(max(met[n]) >= 1000 * BEFORE for (n,) in flat(story.before.results))
+    """A row was marked before the stop, and would come out again if it were not."""
+    assert any(max(partners) >= 1000 * BEFORE for partners in _marked_later(story).values())
 
 
 def spread_rows(story: Story) -> None:
@@ -134,9 +152,11 @@ def _budget(*checks: Check, needs: Check, **said: Any) -> Case:
 
 WINDOW_CASES: Final[dict[str, Case]] = {
     "inner": two("on", "no"),
-    "full": two("on", "no", "o-", "-o", how="full", needs=(marks_of_alone,)),
-    "semi": two("o", "n", how="semi", needs=(marks_of_semi,)),
-    "anti": two("o", how="anti", needs=(marks_of_alone,)),
+    "full": two("on", "no", "o-", "-o", how="full", needs=(marks_of_full,)),
+    "semi": two(
+        "o", "n", streams="cb", window=(LONG, LONG), how="semi", needs=(marks_of_semi,)
+    ),
+    "anti": two("o", streams="cb", window=(LONG, LONG), how="anti", needs=(marks_of_anti,)),
     "rows": two("oo", "on", "no", window=(Rows(15), Rows(10))),
     "rows_left": two("oo", "o-", window=(Rows(15), WINDOW), how="left"),
     "asof": two("oo", "o-", "no", window=(0, WINDOW), how="asof", direction="backward"),
