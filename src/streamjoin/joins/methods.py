@@ -20,7 +20,7 @@ from streamjoin._typing import LEFT, RIGHT, Side, Times
 from streamjoin.core.batch import Batch
 from streamjoin.core.list_index import ListIndex
 from streamjoin.core.statistics import WEIGHT
-from streamjoin.core.window import BasicWindow
+from streamjoin.core.window import JoinedWindow
 from streamjoin.errors import DataError
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.matching import Bounds, Matcher, Moved, Part, bounds, over_rows
@@ -111,8 +111,8 @@ class Direction:
             windows_skipped=len(set(near) - set(self.windows)),
         )
 
-    def _reached(self) -> list[BasicWindow]:
-        reached: dict[BasicWindow, None] = {}
+    def _reached(self) -> list[JoinedWindow]:
+        reached: dict[JoinedWindow, None] = {}
         for low, high in self._between:
             first, last = int(self._at[0]) - high, int(self._at[-1]) - low
             reached |= dict.fromkeys(self._remembered.reached(self._other, first, last))
@@ -173,7 +173,7 @@ class Direction:
             # Pairs a little outside of the windows are looked at too: there it does not count.
             return over.verified(self._selection.within(pairs))
 
-    def _over_stored(self, window: BasicWindow, stored: Part) -> Matcher:
+    def _over_stored(self, window: JoinedWindow, stored: Part) -> Matcher:
         rows, index = stored.batch, None
         if self.method == "hash":
             index = self._remembered.index(self._other, window)

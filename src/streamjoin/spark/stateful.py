@@ -29,8 +29,9 @@ STATE_KEY: Final = StructType(
         StructField("sequence", LongType()),
     ]
 )
-_SERIALIZER: Final = CloudPickleSerializer()  # as Spark sends functions to its workers
 STATE_VALUE: Final = StructType([StructField("blob", BinaryType())])
+# As Spark sends functions to its workers; untyped there.
+_SERIALIZER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
 
 class _Processor(StatefulProcessor):

@@ -42,7 +42,9 @@ def many(
 
     def join(spark: SparkSession, base: Path) -> DataFrame:
         streams = {name: read_stream(spark, base / name) for name in STREAMS}
-        given = {name: str(base / name) if value is Path else value for name, value in said.items()}
+        given: dict[str, Any] = {
+            name: str(base / name) if value is Path else value for name, value in said.items()
+        }
         return sj.multi_join(
             streams, time="t", lateness=f"{LATENESS} us", shards=2,
             **{"window": f"{WINDOW} us", **given},

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +15,7 @@ from tests.system.upgrade.inputs import BATCHES, BEFORE, STOPPED, write_streams,
 
 CHECKPOINT: Final = "checkpoint"
 TOLD: Final = "results.json"
+One = TypeVar("One")
 Result = tuple[Any, ...]
 Counts = dict[str, Any]
 
@@ -103,9 +104,9 @@ class Case:
     keeps_whole: bool = False
 
 
-def flat(results: Sequence[list[Result]]) -> list[Result]:
-    """Results of several batches in one list."""
-    return [result for batch in results for result in batch]
+def flat(batches: Sequence[list[One]]) -> list[One]:
+    """Results, or rows, of several batches in one list."""
+    return [one for batch in batches for one in batch]
 
 
 def shape(result: Result) -> str:

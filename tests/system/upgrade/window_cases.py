@@ -59,8 +59,10 @@ def two(
 
     def join(spark: SparkSession, base: Path) -> DataFrame:
         left, right = (read_stream(spark, base / name) for name in streams)
-        windows = tuple(w if isinstance(w, Rows) else f"{w} us" for w in window)
-        given = {name: str(base / name) if value is Path else value for name, value in said.items()}
+        windows: Any = tuple(w if isinstance(w, Rows) else f"{w} us" for w in window)
+        given: dict[str, Any] = {
+            name: str(base / name) if value is Path else value for name, value in said.items()
+        }
         return sj.join(
             left, right, on=on, where=where and where[0], how=how, time="t", window=windows,
             lateness=f"{LATENESS} us", **{"shards": 2, **given},
