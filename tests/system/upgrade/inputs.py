@@ -119,5 +119,5 @@ def read_rows(folder: Path, name: str) -> list[Row]:
 
 def watermark(streams: Sequence[list[Row]], lateness_us: int) -> int:
     """How far time has come when all of these rows are there."""
-    newest = [max(int(row["t"]) for row in rows) for rows in streams]
-    return min(newest) - lateness_us
+    reached: list[int] = [max(row["t"] for row in rows) for rows in streams]
+    return min(reached) - lateness_us

@@ -21,7 +21,7 @@ from tests.system.upgrade.checks import (
     probes,
 )
 from tests.system.upgrade.inputs import BEFORE, FOREVER, SECOND, read_rows, watermark
-from tests.system.upgrade.story import Case, Check, Story, flat
+from tests.system.upgrade.story import Case, Check, Story, flat, in_folder
 
 STREAMS: Final = "abc"
 WINDOW: Final = 8 * SECOND
@@ -38,16 +38,13 @@ PLAN: Final = "(a b) c"
 def many(
     *stored: str, checks: tuple[Check, ...], needs: tuple[Check, ...] = (), **said: Any
 ) -> Case:
-    """A case; `said` are arguments of the join, in which `Path` stands for a folder."""
+    """A case; `said` are arguments of the join."""
 
     def join(spark: SparkSession, base: Path) -> DataFrame:
         streams = {name: read_stream(spark, base / name) for name in STREAMS}
-        given: dict[str, Any] = {
-            name: str(base / name) if value is Path else value for name, value in said.items()
-        }
         return sj.multi_join(
             streams, time="t", lateness=f"{LATENESS} us", shards=2,
-            **{"window": f"{WINDOW} us", **given},
+            **in_folder({"window": f"{WINDOW} us", **said}, base),
         )  # fmt: skip
 
     keeps_whole = as_if_never_stopped in checks

@@ -1,7 +1,7 @@
 """What became of a query: what it gave before it was stopped, and when it went on."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -15,9 +15,9 @@ from tests.system.upgrade.inputs import BATCHES, BEFORE, STOPPED, write_streams,
 
 CHECKPOINT: Final = "checkpoint"
 TOLD: Final = "results.json"
-One = TypeVar("One")
 Result = tuple[Any, ...]
 Counts = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,14 @@ class Case:
     keeps_whole: bool = False
 
 
-def flat(batches: Sequence[list[One]]) -> list[One]:
-    """Results, or rows, of several batches in one list."""
+def flat(batches: Sequence[list[T]]) -> list[T]:
+    """What is in several batches, in one list."""
     return [one for batch in batches for one in batch]
+
+
+def in_folder(said: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Arguments of a join, in which `Path` stands for a folder of the argument's name."""
+    return {name: str(base / name) if value is Path else value for name, value in said.items()}
 
 
 def shape(result: Result) -> str:

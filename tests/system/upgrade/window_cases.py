@@ -31,7 +31,7 @@ from tests.system.upgrade.inputs import (
     read_rows,
     watermark,
 )
-from tests.system.upgrade.story import Case, Check, Story, flat
+from tests.system.upgrade.story import Case, Check, Story, flat, in_folder
 
 LATENESS: Final = 10 * SECOND
 WINDOW: Final = 8 * SECOND
@@ -54,18 +54,15 @@ def two(
     needs: tuple[Check, ...] = (),
     **said: Any,
 ) -> Case:
-    """A case that the oracle judges; `said` are other arguments, `Path` stands for a folder."""
+    """A case that the oracle judges; `said` are other arguments of the join."""
     columns = ("n",) if how in ("semi", "anti") else ("n_left", "n_right")
 
     def join(spark: SparkSession, base: Path) -> DataFrame:
         left, right = (read_stream(spark, base / name) for name in streams)
-        windows: Any = tuple(w if isinstance(w, Rows) else f"{w} us" for w in window)
-        given: dict[str, Any] = {
-            name: str(base / name) if value is Path else value for name, value in said.items()
-        }
+        one, other = (w if isinstance(w, Rows) else f"{w} us" for w in window)
         return sj.join(
-            left, right, on=on, where=where and where[0], how=how, time="t", window=windows,
-            lateness=f"{LATENESS} us", **{"shards": 2, **given},
+            left, right, on=on, where=where and where[0], how=how, time="t", window=(one, other),
+            lateness=f"{LATENESS} us", **in_folder({"shards": 2, **said}, base),
         )  # fmt: skip
 
     def expected(base: Path) -> Found:
