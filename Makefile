@@ -34,10 +34,10 @@ run: java install ## calls and trades with a burst: about a minute and a half
 # for xdist would leave those of few tests, the longest, to the end.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test: java install ## the tests within one process or one Spark session: under 8 minutes on 2 cores
+test: java install ## the tests that run in one process or in one Spark session
 	@$(PYTEST) -m "not system and not alone"
 
-test-system: java install ## clusters, servers, browsers, kills, upgrades, papers, documents: under 20
+test-system: java install ## those with clusters, servers, browsers, kills; upgrades, papers, documents
 	@$(PYTEST) -m "system and not alone" tests
 	@$(BIN)/python -m pytest -m alone tests
 
