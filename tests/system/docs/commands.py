@@ -61,7 +61,7 @@ def _check_streamjoin(words: list[str]) -> None:
 
 @cache
 def _targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 @cache
