@@ -45,6 +45,18 @@ def system_of(folder: str) -> tuple[pafs.FileSystem, str]:
     return system, root
 
 
+def files_in(system: pafs.FileSystem, folder: str) -> list[pafs.FileInfo]:
+    """What is in a folder; nothing if it is not there.
+
+    Arrow looks at a folder that it could not list whether it exists, and fails if another task has
+    made it in between. What earlier batches wrote cannot be in such a folder.
+    """
+    try:
+        return list(system.get_file_info(pafs.FileSelector(folder, allow_not_found=True)))
+    except FileNotFoundError:
+        return []
+
+
 def write_whole(
     system: pafs.FileSystem, path: str, attempt: int, write: Callable[[str], None]
 ) -> None:

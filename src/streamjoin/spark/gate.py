@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow.fs as pafs
 
 from streamjoin.core.sealed import parse_json
-from streamjoin.spark.folders import read_sealed, write_sealed
+from streamjoin.spark.folders import files_in, read_sealed, write_sealed
 from streamjoin.spark.hot_keys import place_of
 from streamjoin.spark.worker import Run
 
@@ -67,7 +67,7 @@ class GateFolder:
 
     def _files(self, run: Run) -> list[tuple[int, str]]:
         system, folder = self._place(run)
-        found = system.get_file_info(pafs.FileSelector(folder, allow_not_found=True))
+        found = files_in(system, folder)
         names = [(file.base_name, file.path) for file in found]
         return [
             (int(number), path)

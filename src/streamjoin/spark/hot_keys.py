@@ -23,7 +23,14 @@ from streamjoin.core.sealed import parse_json
 from streamjoin.errors import StateError
 from streamjoin.joins.hot_keys import HotKey
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.spark.folders import address, reachable, read_sealed, system_of, write_sealed
+from streamjoin.spark.folders import (
+    address,
+    files_in,
+    reachable,
+    read_sealed,
+    system_of,
+    write_sealed,
+)
 from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.worker import Run
 
@@ -101,7 +108,7 @@ class HotFolder:
             return None
         found: dict[int, list[HotKey]] = {label: [] for label in self.labels}
         system, folder = self._place(run)
-        for file in system.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
+        for file in files_in(system, folder):
             label, batch = _numbers(file.base_name)
             if label in found and batch < run.batch:
                 found[label] += _read(self.folder, file.path, file.mtime_ns, file.size)
@@ -133,7 +140,7 @@ class HotFolder:
 
     def _rewrite(self, run: Run, label: int, keys: Sequence[HotKey]) -> None:
         system, folder = self._place(run)
-        for file in system.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
+        for file in files_in(system, folder):
             if _numbers(file.base_name)[0] == label:
                 system.delete_file(file.path)
         for hot in keys:

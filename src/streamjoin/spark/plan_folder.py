@@ -11,10 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.fs as pafs
-
 from streamjoin.core.sealed import parse_json
-from streamjoin.spark.folders import read_sealed, write_sealed, write_whole
+from streamjoin.spark.folders import files_in, read_sealed, write_sealed, write_whole
 from streamjoin.spark.hot_keys import place_of
 from streamjoin.spark.worker import Run
 
@@ -81,7 +79,7 @@ class PlanFolder:
 
     def _files(self, run: Run) -> dict[tuple[int, ...], str]:
         system, folder = place_of(self.folder, self.name, run)
-        found = system.get_file_info(pafs.FileSelector(folder, allow_not_found=True))
+        found = files_in(system, folder)
         named = {file.base_name: file.path for file in found}
         parts = {
             name.removeprefix(_FIRST).removesuffix(_LAST): path
