@@ -51,7 +51,7 @@ for number in range(3):
 # ## The join
 #
 # A left join: orders of customers who are not in the table come out too. 16 MB are for the cache
-# and for what is being read, of all shards together. The table is looked at every second.
+# and for what is being read, of all shards together. The table is looked at in every batch.
 
 # %%
 orders = spark.readStream.schema("number long, customer long").option("maxFilesPerTrigger", 1)
@@ -62,7 +62,7 @@ enriched = sj.table_join(
     how="left",
     columns=["name"],
     budget=sj.Budget(memory="16 MB"),
-    refresh="1 second",
+    refresh="0 seconds",
     index_folder=str(folder / "index"),
 )
 print(sj.explain(enriched))
