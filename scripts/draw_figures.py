@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from streamjoin.repro.base import Context
-from streamjoin.repro.plots import svg
-from streamjoin.repro.run import FULL_SEEDS, find_paper
-from streamjoin.repro.sessions import LazySpark
+from papers.base import Context
+from papers.plots import svg
+from papers.run import FULL_SEEDS, find_paper
+from papers.sessions import LazySpark
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "figures"
 # An image does not take the colour of the page around it, so it brings both.

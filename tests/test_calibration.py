@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.calibration import Calibration, Crossover, TupleCosts, load, measure, save
+from streamjoin.calibration import Calibration, Crossover, TupleCosts, load, save
 from streamjoin.calibration.fitting import Fit, crossing, fit_costs
 from streamjoin.calibration.judging import Timed, loss_of
 from streamjoin.calibration.kernels import Stored
 from streamjoin.calibration.many_streams import TUPLE_COSTS
+from streamjoin.calibration.measuring import measure
 from streamjoin.calibration.micro_batch import METHODS, Case
 from streamjoin.calibration.store import stored_at
 from streamjoin.errors import EngineError

@@ -34,6 +34,13 @@ def test_import_is_light() -> None:
     assert runs[0].stdout.split()[1:] == []
 
 
+def test_a_join_loads_nothing_that_only_measures() -> None:
+    measuring = "streamjoin.calibration.measuring"
+    code = f"import sys, streamjoin as sj; sj.join; print({measuring!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_tables_need_no_spark() -> None:
     names = "sj.parquet_table, sj.sql_table, sj.local.LocalTableJoin"
     code = f"import sys, streamjoin as sj; {names}; print('pyspark' in sys.modules)"

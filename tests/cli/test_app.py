@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import streamjoin as sj
-from streamjoin.bench import BENCHES
+from benchmarks import BENCHES
 from streamjoin.cli.app import run_app
 from streamjoin.errors import EngineError
 
@@ -52,6 +52,18 @@ def test_bench_table(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "1,234,568" in out
     assert "streamjoin/duckdb: 2.50" in out
+
+
+@pytest.mark.parametrize("command", ["bench", "reproduce"])
+def test_what_an_installed_package_lacks_says_where_it_is(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("streamjoin.cli.beside.find_spec", lambda name: None)
+    assert run_app([command]) == 2
+    assert capsys.readouterr().err == (
+        f"streamjoin: {command}: not part of the installed package; allowed: in a clone of "
+        f"streamjoin's repository, after `make install`, as `.venv/bin/streamjoin {command}`\n"
+    )
 
 
 def test_an_unknown_bench_is_answered_with_the_known(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ def fake_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         progress(f"measuring, quick={quick}")
         return FOUND
 
-    monkeypatch.setattr("streamjoin.calibration.measure", measure)
+    monkeypatch.setattr("streamjoin.calibration.measuring.measure", measure)
     monkeypatch.setenv("STREAMJOIN_CALIBRATION", str(tmp_path / "costs.json"))
     monkeypatch.setenv("COLUMNS", "120")
 

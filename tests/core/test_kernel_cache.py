@@ -23,6 +23,10 @@ print(len(_cache.folders()), sum(kernel.stats.cache_hits.values()))
 """
 
 
+def cache_file(folder: Path) -> _CacheFile:
+    return _CacheFile(folder, "kernel", _cache.source_stamp())
+
+
 def without_roots_rights() -> list[str]:
     if os.geteuid() != 0:
         return []
@@ -116,7 +120,7 @@ def test_a_folder_beside_the_source_is_no_more_open_than_the_source(
 def test_two_processes_that_save_at_once_never_take_one_file_for_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = (_CacheFile(tmp_path, "kernel") for _ in range(2))
+    one, two = (cache_file(tmp_path) for _ in range(2))
     with monkeypatch.context() as patched:
         patched.setattr(two, "_load_index", dict)  # it looked before the other had saved
         one.replace("int64", "code for int64")
@@ -126,7 +130,7 @@ def test_two_processes_that_save_at_once_never_take_one_file_for_both(
 
 
 def test_a_damaged_index_is_begun_again(tmp_path: Path) -> None:
-    file = _CacheFile(tmp_path, "kernel")
+    file = cache_file(tmp_path)
     file.replace("int64", "code")
     (tmp_path / "kernel.nbi").write_bytes(b"")
     file.replace("int64", "code again")
@@ -134,7 +138,7 @@ def test_a_damaged_index_is_begun_again(tmp_path: Path) -> None:
 
 
 def test_machine_code_with_a_flipped_bit_is_not_run(tmp_path: Path) -> None:
-    file = _CacheFile(tmp_path, "kernel")
+    file = cache_file(tmp_path)
     file.replace("int64", "machine code")
     (code,) = tmp_path.glob("*.nbc*")
     whole = code.read_bytes()
@@ -154,10 +158,10 @@ def test_machine_code_with_a_flipped_bit_is_not_run(tmp_path: Path) -> None:
 def test_kernels_of_another_version_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _CacheFile(tmp_path, "kernel").replace("int64", "code")
-    assert _CacheFile(tmp_path, "kernel").load("int64") == "code"
+    cache_file(tmp_path).replace("int64", "code")
+    assert cache_file(tmp_path).load("int64") == "code"
     monkeypatch.setattr(_cache, "source_stamp", lambda: "another")
-    other = _CacheFile(tmp_path, "kernel")
+    other = cache_file(tmp_path)
     assert other.load("int64") is None
     other.replace("int64", "new code")
     assert other.load("int64") == "new code"
@@ -173,7 +177,7 @@ def test_files_have_their_modes_whatever_the_umask(
     try:
         for name in ("beside", "own"):
             (tmp_path / name).mkdir()
-            _CacheFile(tmp_path / name, "kernel").replace("int64", "code")
+            cache_file(tmp_path / name).replace("int64", "code")
     finally:
         os.umask(before)
     modes = {
@@ -203,7 +207,7 @@ def test_a_file_that_others_can_write_is_not_unpickled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, mode: int
 ) -> None:
     monkeypatch.setattr(Unpickled, "happened", False)
-    file = _CacheFile(tmp_path, "kernel")
+    file = cache_file(tmp_path)
     file.replace("int64", Unpickled())
     (path,) = tmp_path.glob(kind)
     path.chmod(mode)
@@ -218,7 +222,7 @@ def test_a_file_of_an_unknown_owner_is_not_unpickled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Unpickled, "happened", False)
-    file = _CacheFile(tmp_path, "kernel")
+    file = cache_file(tmp_path)
     file.replace("int64", Unpickled())
     mode = os.stat(tmp_path / "kernel.nbi").st_mode
     with monkeypatch.context() as patched:
@@ -231,10 +235,10 @@ def test_a_file_of_an_unknown_owner_is_not_unpickled(
 def test_two_processes_that_find_an_old_cache_leave_each_others_kernels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _CacheFile(tmp_path, "kernel").replace("int64", "old code")
+    cache_file(tmp_path).replace("int64", "old code")
     (old,) = tmp_path.glob("*.nbc.*")
     monkeypatch.setattr(_cache, "source_stamp", lambda: "another")
-    one, two = (_CacheFile(tmp_path, "kernel") for _ in range(2))
+    one, two = (cache_file(tmp_path) for _ in range(2))
     one.replace("int64", "code")
     (new,) = tmp_path.glob("*.nbc.*")
     assert new != old

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamjoin import oracle
-from streamjoin.core.kernels import moving_window as kernel
-from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.moving_window import (
+from streamjoin.calibration.moving_window import (
     Capacity,
     Direction,
     Invalidation,
@@ -22,6 +20,8 @@ from streamjoin.joins.moving_window import (
     cost,
     moving_window_join,
 )
+from streamjoin.core.kernels import moving_window as kernel
+from streamjoin.errors import ConfigError, DataError
 from streamjoin.planning import cost_model
 from streamjoin.planning.cost_model import PAPER
 

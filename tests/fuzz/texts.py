@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.cli.sql_file import plan_of, read
-from streamjoin.joins.sql.query import parse_query
 from streamjoin.local import LocalJoin
+from streamjoin.sql_text.query import parse_query
 from tests.fuzz.target import Choices, Target, scratch, sentences_only
 
 if sys.version_info >= (3, 11):

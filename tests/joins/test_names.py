@@ -16,10 +16,10 @@ from streamjoin.errors import DataError
 from streamjoin.joins.arguments import resolve
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.keys import parse_on
-from streamjoin.joins.sql.query import parse_query
-from streamjoin.joins.sql.query_plan import plan_query
 from streamjoin.joins.where import parse_where
 from streamjoin.local import LocalJoin, LocalMultiJoin, LocalTableJoin
+from streamjoin.sql_text.query import parse_query
+from streamjoin.sql_text.query_plan import plan_query
 from streamjoin.tables import dialect
 from streamjoin.tables.base import Table
 from streamjoin.tables.parquet import parquet_table

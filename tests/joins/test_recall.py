@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamjoin as sj
-from streamjoin.bench.recall import KINDS, drawn
+from benchmarks.recall import KINDS, drawn
 from streamjoin.joins import missed, row_sample
 from streamjoin.local import LocalJoin
 from tests.shedding.streams import counted, pair, steps

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
-from streamjoin.bench.recall import KINDS as STUDY
-from streamjoin.bench.recall import drawn, true_pairs
+from benchmarks.recall import KINDS as STUDY
+from benchmarks.recall import drawn, true_pairs
 from streamjoin.local import LocalJoin, run
 from streamjoin.metrics import JoinCounts
 from tests.joins.virtual_cpu import VirtualCpu

@@ -10,9 +10,9 @@ import pytest
 
 from streamjoin.budget import Budget
 from streamjoin.errors import StreamJoinError
-from streamjoin.joins.sql.query import parse_query
-from streamjoin.joins.sql.query_plan import QueryPlan, plan_query
-from streamjoin.joins.sql.query_script import read_script
+from streamjoin.sql_text.query import parse_query
+from streamjoin.sql_text.query_plan import QueryPlan, plan_query
+from streamjoin.sql_text.query_script import read_script
 from streamjoin.windows import Rows
 
 TIME = pa.timestamp("us", "UTC")

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamjoin as sj
+from papers.valsomatzis.bursts import Course, b_model
 from streamjoin.errors import ConfigError
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.local import LocalMultiJoin
-from streamjoin.workloads.bursts import Course, b_model
 from tests.joins.multi_streams import (
     SCHEMA,
     SECOND,

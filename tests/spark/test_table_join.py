@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
-from streamjoin.bench.table_server import Server, missing
+from benchmarks.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
 from streamjoin.spark import requirements

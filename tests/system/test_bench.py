@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from streamjoin.bench import join_types
+from benchmarks import join_types
 from streamjoin.cli.app import app
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import streamjoin as sj
-from streamjoin.bench.table_server import Server, missing
+from benchmarks.table_server import Server, missing
 from streamjoin.cli.needs import spark_needs
 from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.plan import plan

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamjoin.bench.table_server import Server, missing
+from benchmarks.table_server import Server, missing
 from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableError
 from streamjoin.tables import tries
 from streamjoin.tables.base import Changes

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from papers.gedik.densities import Correlation, overlap_probability
 from streamjoin.errors import ConfigError
-from streamjoin.repro.gedik.densities import Correlation, overlap_probability
 from streamjoin.workloads.rotating_sets import BURST, RotatingSets, draw_ranks
 
 STEADY = ((60.0, 100.0),)

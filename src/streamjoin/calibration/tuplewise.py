@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from streamjoin.calibration.fitting import Fit, best_time, crossing, fit_costs
+from streamjoin.calibration.moving_window import Structure, Trace, TupleRun, moving_window_join
 from streamjoin.calibration.result import Crossover, TupleCosts
-from streamjoin.joins.moving_window import Structure, Trace, TupleRun, moving_window_join
 from streamjoin.planning.cost_model import ratio_from_crossover
 
 SECOND: Final = 1_000_000

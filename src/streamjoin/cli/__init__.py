@@ -6,7 +6,8 @@ pipeline file may say), `problems` (its mistakes as sentences), `plan` (the file
 it), `run` (from the file to the summary), `job` (what it needs), `interrupts` (Ctrl-C), `recording`
 (what others may read of it), `display`, `screen` and `sparks` (progress on the terminal), `totals`,
 `left_out`, `from_table` and `units` (numbers in words), `closing`, `summary`, `comparison` and
-`random_drop` (how it closes), `dashboard`, `explain`, `bench`.
+`random_drop` (how it closes), `dashboard`, `explain`, and `beside` (commands that the repository
+adds: `bench`, `reproduce`).
 """
 
 from streamjoin.errors import MissingExtraError

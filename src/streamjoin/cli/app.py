@@ -10,18 +10,18 @@ from typing import Annotated
 
 import typer
 
-from streamjoin.cli.bench import bench_command
+from streamjoin.cli.beside import command_beside
 from streamjoin.cli.calibrate import calibrate_command
 from streamjoin.cli.dashboard import dashboard_command
 from streamjoin.cli.explain import explain_command
-from streamjoin.cli.reproduce import reproduce_command
 from streamjoin.cli.run import run_command
 from streamjoin.errors import EngineError, StateError, StreamJoinError
-from streamjoin.repro import PAPERS
 from streamjoin.spark.secrets import hide
 
 WRONG_USE = 2
 FAILED = 1
+
+PAPERS = "kang", "gedik", "jaqpot", "valsomatzis", "naeem"
 
 PORT = typer.Option("--port", help="Port of the page. Default: 8765, or the next that is free.")
 
@@ -108,7 +108,7 @@ def bench(
     ] = False,
 ) -> None:
     """Measure, and compare with other systems."""
-    bench_command(name, as_json=json, quick=quick)
+    command_beside("bench")(name, as_json=json, quick=quick)
 
 
 @app.command()
@@ -134,7 +134,7 @@ def reproduce(
     ] = Path("output/reproduce"),
 ) -> None:
     """Judge the papers' claims by running them, and write a report."""
-    reproduce_command(paper, quick=quick, as_json=json, output=output)
+    command_beside("reproduce")(paper, quick=quick, as_json=json, output=output)
 
 
 def run_app(arguments: Sequence[str] | None = None) -> int:

@@ -44,7 +44,8 @@ _OPERATIONS = (
 
 def calibrate_command(*, as_json: bool, quick: bool) -> None:
     """Measure, store, show; results on stdout, progress on stderr."""
-    from streamjoin.calibration import measure, save
+    from streamjoin.calibration import save
+    from streamjoin.calibration.measuring import measure
 
     progress = Console(stderr=True, highlight=False)
     found = measure(quick, lambda line: progress.print(line, markup=False))

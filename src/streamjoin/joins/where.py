@@ -81,8 +81,8 @@ def parse_where(
     >>> where.rest
     ("left.k LIKE 'a%'",)
     """
-    from streamjoin.joins.sql.columns import Columns  # these load sqlglot, which few joins need
-    from streamjoin.joins.sql.conjuncts import conjuncts
+    from streamjoin.sql_text.columns import Columns  # these load sqlglot, which few joins need
+    from streamjoin.sql_text.conjuncts import conjuncts
 
     if not isinstance(text, str) or not text.strip():
         msg = f"where: got {text!r}; allowed: a SQL condition such as 'left.x < right.y'"

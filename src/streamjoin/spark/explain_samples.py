@@ -20,7 +20,7 @@ from streamjoin.workloads import GeneratedStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from streamjoin.joins.sql.query_plan import QueryPlan
+    from streamjoin.sql_text.query_plan import QueryPlan
 
 Shaping = Callable[[pa.Table], pa.Table]
 ROWS: Final = 20_000

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError
-from streamjoin.joins.sql.query import Query
 from streamjoin.spark.frames import join
 from streamjoin.spark.pair_id import with_pair_id
 from streamjoin.spark.sql import run_query
 from streamjoin.spark.table_frames import table_join
+from streamjoin.sql_text.query import Query
 from streamjoin.tables.base import Table
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.routing import Routing
 
 if TYPE_CHECKING:
-    from streamjoin.joins.sql.query_plan import QueryPlan
     from streamjoin.joins.table.settings import TableJoin
     from streamjoin.spark.table_access import TableAccess
+    from streamjoin.sql_text.query_plan import QueryPlan
 
 COUNTERS: Final = "_counters_"
 _MARK: Final = re.compile(COUNTERS + r"([0-9a-f]{32})")

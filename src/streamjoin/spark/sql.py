@@ -13,15 +13,15 @@ from pyspark.sql.types import DataType
 
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.sql.query import Query, parse_query
-from streamjoin.joins.sql.query_plan import QueryPlan, plan_query, stream_name
-from streamjoin.joins.sql.query_script import CreatedStream, Script, read_script
-from streamjoin.joins.sql.query_text import Text
 from streamjoin.spark.columns import as_structs, named, naming_of
 from streamjoin.spark.failures import root_cause
 from streamjoin.spark.frames import join
 from streamjoin.spark.multi_frames import multi_join
 from streamjoin.spark.plans import note
+from streamjoin.sql_text.query import Query, parse_query
+from streamjoin.sql_text.query_plan import QueryPlan, plan_query, stream_name
+from streamjoin.sql_text.query_script import CreatedStream, Script, read_script
+from streamjoin.sql_text.query_text import Text
 
 __all__ = ["CreatedStream", "Script", "read_script", "run_query", "sql", "stream_name"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from streamjoin.joins.sql.query_plan import QueryPlan
+    from streamjoin.sql_text.query_plan import QueryPlan
 
 _PLACES: Final = {
     "stream": "filter of {}, before the join",

@@ -2,8 +2,7 @@
 
 Reading order: `stream` (what a generated stream is and how a range of its rows is made), `pace`
 (when rows are made), `keys` (how join keys are drawn), `payloads` and `set_payloads` (the columns
-of each workload); `rotating_sets`, `plan_streams`, `sensors` and `nary_streams` have the recorded
-streams of papers' experiments, `bursts` when tuples of a bursty stream come; `people` is a table.
+of each workload), `rotating_sets` (sets that follow a rotation, Gedik 2005); `people` is a table.
 """
 
 from streamjoin.workloads.base import Workload

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from streamjoin.bench import table_server
+from benchmarks import table_server
 from tests.system.chaos.answers import people
 from tests.system.chaos.scenarios import Place, Scenario
 from tests.system.chaos.session import FAKETIME, Session

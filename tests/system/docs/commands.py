@@ -5,9 +5,9 @@ import shlex
 import sys
 from functools import cache
 
+from benchmarks import BENCHES
+from papers import PAPERS
 from scripts.check_docs import ROOT
-from streamjoin.bench import BENCHES
-from streamjoin.repro import PAPERS
 
 if sys.version_info >= (3, 11):
     import tomllib

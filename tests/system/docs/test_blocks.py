@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import streamjoin as sj
+from benchmarks.table_server import Server, missing
 from scripts.check_docs import ROOT, documents
-from streamjoin.bench.table_server import Server, missing
 from tests.system.docs import streams
 from tests.system.docs.commands import check_command
 from tests.system.docs.documents import Block, blocks

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from benchmarks.scale_cluster import die_with_parent
 from scripts import jars
-from streamjoin.bench.scale_cluster import die_with_parent
 from streamjoin.spark import kafka
 
 _SECONDS: Final = 60

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark import __version__ as spark_version
 
+from papers.base import AllNumbers, Figure
+from papers.plots import COLOURS, svg
 from scripts.draw_figures import standing_alone
 from streamjoin.budget import machine_bytes
-from streamjoin.repro.base import AllNumbers, Figure
-from streamjoin.repro.plots import COLOURS, svg
 from tests.system.soak.lines import Observed
 from tests.system.soak.query import CORES, HEAP_MB, RETAINED, TRIGGER_SECONDS, WINDOW_SECONDS
 from tests.system.soak.runs import MORE, PERIOD_SECONDS, RATE, ROOM

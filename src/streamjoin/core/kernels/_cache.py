@@ -21,7 +21,7 @@ import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, Final
@@ -53,7 +53,8 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         self._py_func = function
         self._impl = _Naming(function)
-        self._files = [_CacheFile(folder, self._impl.filename_base) for folder in folders()]
+        stamp, name = source_stamp(*_packages(function)), self._impl.filename_base
+        self._files = [_CacheFile(folder, name, stamp) for folder in folders()]
         self._cache_path = str(folders()[0]) if folders() else None
         self.enable()
 
@@ -87,8 +88,8 @@ class _CacheFile(IndexDataCacheFile):
     old cache neither removes what the other has just compiled.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
-        super().__init__(str(folder), name, source_stamp())
+    def __init__(self, folder: Path, name: str, stamp: str) -> None:
+        super().__init__(str(folder), name, stamp)
         self._folder, self._name = folder, name
         self._mode = 0o644 if folder == _BESIDE else 0o600
         of = f"{self._source_stamp} {self._version}".encode()
@@ -183,13 +184,23 @@ def folders() -> tuple[Path, ...]:
     return beside if own is None else (*beside, own)
 
 
-@lru_cache(maxsize=1)
-def source_stamp() -> str:
-    """Tells these kernels from those of other versions, also where the package is in an archive."""
+def _packages(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Packages beside this one whose kernels may be compiled into a function: its own."""
+    own = function.__module__.rpartition(".")[0]
+    return () if own == __package__ else (own,)
+
+
+@cache
+def source_stamp(*more: str) -> str:
+    """Tells kernels from those of other versions, also where the package is in an archive.
+
+    Those of this package, and of more by their names.
+    """
     digest = hashlib.sha256()
-    for file in sorted(files("streamjoin.core.kernels").iterdir(), key=lambda file: file.name):
-        if file.name.endswith((".py", ".pyc")):
-            digest.update(file.read_bytes())
+    for package in ("streamjoin.core.kernels", *more):
+        for file in sorted(files(package).iterdir(), key=lambda file: file.name):
+            if file.name.endswith((".py", ".pyc")):
+                digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

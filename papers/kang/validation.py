@@ -1,0 +1,25 @@
+"""How well the cost models predict the kernels of this machine."""
+
+from papers.base import Context, Numbers
+from streamjoin.calibration import judging, micro_batch, tuplewise
+
+
+def validation(context: Context) -> Numbers:
+    """Predicted against measured CPU time: the paper's operator, and the three methods of a batch.
+
+    Costs are fitted to other settings than those that are predicted.
+    """
+    context.progress("the paper's operator")
+    nested, hashed = (tuplewise.direct(s, context.quick) for s in ("list", "hash"))
+    tuple_fit = tuplewise.validate(nested, hashed, context.quick)
+    context.progress("methods of a micro-batch")
+    found = judging.judge(micro_batch.measure_operations(context.quick), context.quick)
+    return {
+        "tuple_fit": tuple_fit,
+        "batch_fit": found.fit,
+        "loss": found.loss,
+        "points": {
+            method: [(t.predicted, t.measured) for t in found.timed if t.case.method == method]
+            for method in micro_batch.METHODS
+        },
+    }

@@ -1,0 +1,1 @@
+"""The compiled loops of the operators: whole runs, tuple by tuple."""

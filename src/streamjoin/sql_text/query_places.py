@@ -1,0 +1,193 @@
+"""Where each condition of a query is evaluated."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pyarrow as pa
+from sqlglot import exp, parse_one
+
+from streamjoin._names import Naming, backquoted, quoted
+from streamjoin.core.keys import can_be_key, comparable
+from streamjoin.errors import ConfigError, DataError
+from streamjoin.joins.where import parse_where
+from streamjoin.sql_text.query import Part, Query
+from streamjoin.sql_text.query_columns import Column, Merged, Name, Scope
+
+Place = Literal["stream", "key", "join", "after"]
+_SIDES: Final = ("left", "right")
+# Of which streams (0, 1) a condition may be evaluated before the join without another result.
+_BEFORE: Final[dict[tuple[str, str], tuple[int, ...]]] = {
+    ("left", "on"): (1,), ("left", "where"): (0,),
+    ("right", "on"): (0,), ("right", "where"): (1,),
+    ("full", "on"): (), ("full", "where"): (),
+    ("semi", "on"): (0, 1), ("semi", "where"): (0,),
+    ("anti", "on"): (1,), ("anti", "where"): (0,),
+}  # fmt: skip
+_RANDOM: Final = (exp.Rand, exp.Randn, exp.Uuid)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A condition and where it is evaluated.
+
+    Parameters
+    ----------
+    text, start
+        As the user wrote it, and its offset.
+    place
+        ``stream``: on one stream, before the join; ``key``: an equality that the join looks up;
+        ``join``: checked by the join; ``after``: by Spark on the join's result.
+    stream
+        Which stream, if it is one.
+    sql
+        As it is evaluated.
+    columns
+        What the join must carry for it; of a key its two columns.
+    """
+
+    text: str
+    start: int
+    place: Place
+    stream: str | None
+    sql: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Finds the places of the conditions of one query.
+
+    Parameters
+    ----------
+    query
+        The query.
+    schemas
+        Of each stream, by its alias.
+    time_zone
+        For timestamps in the text that name none.
+    naming
+        Which names are one.
+    """
+
+    query: Query
+    schemas: Mapping[str, pa.Schema]
+    time_zone: str | None
+    naming: Naming
+
+    @property
+    def how(self) -> str:
+        """Type of the join."""
+        return self.query.streams.how
+
+    @property
+    def merged(self) -> Merged:
+        """Columns of USING, and whose they are."""
+        merged: dict[str, tuple[str, ...]] = {}
+        aliases = list(self.schemas)
+        for i, join in enumerate(self.query.streams.joins):
+            for token in join.using:
+                name = self.naming.fold(token.text)
+                before = merged.get(name, tuple(aliases[: i + 1]))
+                merged[name] = (*before, aliases[i + 1])
+        return merged
+
+    def scope(self, clause: str) -> Scope:
+        """What ON can name, or WHERE and SELECT: a semi or anti join gives left columns only."""
+        aliases = list(self.schemas)
+        visible = aliases[:1] if clause != "on" and self.how in ("semi", "anti") else aliases
+        schemas = {alias: self.schemas[alias] for alias in visible}
+        return Scope(self.query.text, schemas, self.merged, self.how, naming=self.naming)
+
+    def all(self) -> Iterator[Placed]:
+        """Every condition, USING first."""
+        yield from self._using()
+        for part in self.query.on:
+            yield self._placed(part, "on")
+        for part in self.query.where:
+            yield self._placed(part, "where")
+
+    def _using(self) -> Iterator[Placed]:
+        """The equalities that USING stands for."""
+        aliases = list(self.schemas)
+        merged: dict[str, tuple[str, ...]] = {}
+        for i, join in enumerate(self.query.streams.joins):
+            for token in join.using:
+                part = Part(token.text, token.start, _column(token.text))
+                before = {alias: self.schemas[alias] for alias in aliases[: i + 1]}
+                after = {aliases[i + 1]: self.schemas[aliases[i + 1]]}
+                left, right = (
+                    Scope(self.query.text, streams, known, naming=self.naming).names(part)[0]
+                    for streams, known in ((before, merged), (after, {}))
+                )
+                name = self.naming.fold(token.text)
+                merged[name] = (*merged.get(name, left.aliases), aliases[i + 1])
+                yield self._equal(token.start, left, right)
+
+    def _equal(self, start: int, left: Name, right: Name) -> Placed:
+        text, sql = (
+            " = ".join(f"{quote(name.aliases[0])}.{quote(name.column)}" for name in (left, right))
+            for quote in (quoted, backquoted)
+        )
+        placed = self._placed(Part(sql, 0, parse_one(sql, read="spark")), "on")
+        if placed.place != "key":
+            what = f"USING ({left.column}): the two columns cannot be keys; allowed: equal types"
+            raise self.query.text.error(start, what, DataError)
+        return Placed(text, start, "key", None, placed.sql, placed.columns)
+
+    def _placed(self, part: Part, clause: str) -> Placed:
+        scope = self.scope(clause)
+        scope.check_types(part)
+        names = scope.names(part)
+        streams = list(dict.fromkeys(alias for name in names for alias in name.aliases))
+        if len(streams) == 1 and not part.meaning.find(*_RANDOM):
+            may_be = _BEFORE.get((self.how, clause))
+            if may_be is None or list(self.schemas).index(streams[0]) in may_be:
+                return Placed(part.text, part.start, "stream", streams[0], part.text, ())
+        columns = tuple((alias, name.column) for name in names for alias in name.aliases)
+        targets = {alias: quoted(alias) for alias in self.schemas}
+        place: Place = "after"
+        if len(self.schemas) > 2:
+            place = "key" if _is_equality(part, names) else "after"
+        elif self.how == "inner" or clause == "on":
+            place = self._of_two(part, scope)
+        if place != "after" and len(self.schemas) == 2:
+            targets = dict(zip(self.schemas, _SIDES, strict=True))
+        sql = scope.rewritten(part, targets)
+        return Placed(part.text, part.start, place, None, sql, columns)
+
+    def _of_two(self, part: Part, scope: Scope) -> Place:
+        """What the join of two streams understands of a condition."""
+        sql = scope.rewritten(part, dict(zip(self.schemas, _SIDES, strict=True)))
+        left, right = self.schemas.values()
+        try:
+            where = parse_where(sql, (left, right), self.time_zone, self.naming)
+        except (ConfigError, DataError) as error:
+            words = str(error).removeprefix("where: ")
+            raise self.query.text.error(part.start, words, type(error)) from None
+        if where.rest and self.how != "inner":
+            what = (
+                f"{part.text} can only be evaluated after an inner join, and this one is "
+                f"{self.how}; allowed: comparisons, arithmetic, BETWEEN, IN, IS NULL, AND, OR, NOT"
+            )
+            raise self.query.text.error(part.start, what)
+        if where.rest:
+            return "after"
+        return "key" if where.equalities else "join"
+
+
+def _column(name: str) -> exp.Expr:
+    """A bare column; in backquotes no name can mean something else."""
+    return parse_one(backquoted(name), read="spark")
+
+
+def _is_equality(part: Part, names: list[Name]) -> bool:
+    """Whether a condition says that columns of two streams are equal, and both can be keys."""
+    meaning = part.meaning
+    sides = [meaning.this, meaning.expression] if type(meaning) is exp.EQ else []
+    if not sides or not all(type(side) is exp.Column for side in sides):
+        return False
+    left, right = names
+    whole = left.is_whole and right.is_whole and left.aliases != right.aliases
+    keys = can_be_key(left.type) and can_be_key(right.type)
+    return whole and keys and comparable(left.type, right.type)
