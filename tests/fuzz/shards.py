@@ -20,9 +20,9 @@ from streamjoin.joins.table.arguments import resolve_table_join
 from streamjoin.joins.table.choosing import suited
 from streamjoin.spark import table_pack
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_processor import METRICS, Call, Left, TableShard
 from streamjoin.spark.worker import Run
+from streamjoin.tables.access import TableAccess
 from tests.fuzz.target import Choices, Target, damaged, scratch, sentences_only
 from tests.spark.cluster import Cluster
 from tests.spark.plan_cluster import MapState, PlanCluster

@@ -10,6 +10,7 @@ from pyspark.sql.types import NullType
 
 from streamjoin._typing import SIDES
 from streamjoin.joins.arguments import resolve
+from streamjoin.joins.routing import ByKey
 from streamjoin.metrics import JoinCounts
 from streamjoin.spark.arrivals import PackedRow, from_batches
 from streamjoin.spark.gate import GateFolder
@@ -18,7 +19,6 @@ from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import Packer
 from streamjoin.spark.processor import ShardJoin
-from streamjoin.spark.routing import ByKey
 from streamjoin.spark.rows import TAB, OutputForm
 from streamjoin.spark.worker import Run
 from tests.spark.copies import fresh_id

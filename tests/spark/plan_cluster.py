@@ -15,15 +15,14 @@ from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.metrics import names as metric_names
 from streamjoin.joins.multi.output import NEWEST, REACHED
+from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.arrivals import PackedRow, from_batches
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.multi_pack import PlanPacker
 from streamjoin.spark.multi_processor import PlanShard
 from streamjoin.spark.plan_folder import PlanFolder
-from streamjoin.spark.routing import ByKey, Routing
 from streamjoin.spark.rows import TAB, OutputForm
-from streamjoin.spark.shares import shares_for
 from streamjoin.spark.store import SparkStore
 from streamjoin.spark.worker import Run
 from tests.spark.copies import fresh_id

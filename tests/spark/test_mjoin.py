@@ -15,7 +15,8 @@ from streamjoin.joins.multi import nary
 from streamjoin.joins.multi.tuples import Tuples, combine
 from streamjoin.local import LocalMultiJoin
 from streamjoin.spark.worker import Run
-from tests.spark import test_multi_shards, test_shares
+from tests.joins import test_routing_grids
+from tests.spark import test_multi_shards
 from tests.spark.plan_cluster import MapState, PlanCluster
 from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
 from tests.spark.test_multi_join import batch, expected, numbers, streams_of
@@ -49,8 +50,8 @@ def test_a_stream_goes_on_with_another_strategy_and_order(
 
 def test_a_ring_on_a_grid_of_shards(spark: SparkSession, tmp_path: Path) -> None:
     """Equalities that form a cycle; rows that are late or have no key count once."""
-    names, ring = "abc", test_shares.said(test_shares.RING)
-    batches = [test_shares.batch(number, names, n=40) for number in range(1, 3)]
+    names, ring = "abc", test_routing_grids.said(test_routing_grids.RING)
+    batches = [test_routing_grids.batch(number, names, n=40) for number in range(1, 3)]
     for name in names:
         write_batches(tmp_path / name, [tables[name] for tables in batches])
     settings: dict[str, Any] = {
@@ -60,11 +61,11 @@ def test_a_ring_on_a_grid_of_shards(spark: SparkSession, tmp_path: Path) -> None
     late = tmp_path / "late"
     out = sj.multi_join(streams, shards=4, late_rows=str(late), **settings)
     seen = observed(drain(out, tmp_path / "ck", tmp_path / "out"))
-    local = LocalMultiJoin(dict.fromkeys(names, test_shares.SCHEMA), **settings)
+    local = LocalMultiJoin(dict.fromkeys(names, test_routing_grids.SCHEMA), **settings)
     wanted: Counter[tuple[int, ...]] = Counter()
     late_ones: list[Any] = []
     for tables in batches:
-        wanted += test_shares.numbers(local.push(tables), names)
+        wanted += test_routing_grids.numbers(local.push(tables), names)
         late_ones += [(n, i) for n in names for i in local.late[n]["n"].to_pylist()]
     assert numbers(read_back(spark, tmp_path / "out"), names) == wanted
     assert seen["rows_out"] == wanted.total() > 10
@@ -77,8 +78,8 @@ def test_a_ring_on_a_grid_of_shards(spark: SparkSession, tmp_path: Path) -> None
     # tables have no late rows
     frames = {name: spark.read.parquet(str(tmp_path / name)) for name in names}
     found = sj.multi_join(frames, shards=4, **settings).collect()
-    assert numbers([row.asDict() for row in found], names) == test_shares.expected(
-        batches, names, test_shares.RING, seconds=6
+    assert numbers([row.asDict() for row in found], names) == test_routing_grids.expected(
+        batches, names, test_routing_grids.RING, seconds=6
     )
 
 
@@ -106,18 +107,18 @@ def test_restarts_and_repeated_batches_of_changing_strategies(
     for number, way in enumerate(ways):
         cluster = cluster.changed(**settings, **way)
         tables = test_multi_shards.tables(first + number, names, n=12)
-        wanted = test_shares.numbers(local.push(tables), names)
+        wanted = test_routing_grids.numbers(local.push(tables), names)
         found = cluster.push(tables, runs=1 + number % 2)
-        assert test_shares.numbers(found, names) == wanted, number
+        assert test_routing_grids.numbers(found, names) == wanted, number
     assert cluster.total["rows_a"] == local.total["rows_a"]
 
 
 def test_results_leave_a_shard_before_the_last_one_is_formed() -> None:
     """Of 30 million results of one key, the first go on to Spark after a few of them."""
     cluster = PlanCluster(
-        test_shares.SCHEMA, "abc", 1, on="x", time="t", window="9 seconds", strategy="mjoin"
+        test_routing_grids.SCHEMA, "abc", 1, on="x", time="t", window="9 seconds", strategy="mjoin"
     )
-    rows = test_shares.batch(1, "a", n=310, keys=1)["a"]
+    rows = test_routing_grids.batch(1, "a", n=310, keys=1)["a"]
     rows = rows.filter(rows["x"].is_valid()).slice(0, 280)
     label = cluster.labels[0]
     packed = cluster._map(0, [rows] * 3, run=0)[label]

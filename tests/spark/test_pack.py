@@ -14,11 +14,11 @@ import streamjoin as sj
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.joins.arguments import resolve
 from streamjoin.joins.base import Arrival
+from streamjoin.joins.routing import ByKey, Grid, Routing, grid_for
 from streamjoin.joins.window_join import How, WindowJoin
 from streamjoin.spark import pack
 from streamjoin.spark.arrivals import from_batches, from_frames, unpack
 from streamjoin.spark.pack import Packer
-from streamjoin.spark.routing import ByKey, Grid, Routing, grid_for
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64()})
 

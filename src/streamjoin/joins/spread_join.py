@@ -26,6 +26,17 @@ MOST_KEYS: Final = 16
 """Keys of one shard that are ever spread: with so many, none of them is a large part of it."""
 
 
+def can_spread(join: WindowJoin) -> bool:
+    """Whether hot keys of a join may be spread.
+
+    A row that may come out without a partner must meet all of the other side in one shard, and a
+    window that counts rows must see them in one order. With a budget each shard leaves out rows of
+    its own keys.
+    """
+    exact = join.shedding is None
+    return exact and join.how == "inner" and bool(join.left.key) and not join.is_ordered
+
+
 @dataclass
 class SpreadState:
     """What the directory holds of hot keys.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamjoin.budget import Budget
+from streamjoin.joins.routing import copies
 from streamjoin.planning.split import Allocation, Demand, Limits, held, output, plan
 from streamjoin.shedding.regulation import FIRST_COST_US, Shedding
 from streamjoin.spark import explain_selective
@@ -12,7 +13,6 @@ from streamjoin.spark.explain_matches import Matches
 from streamjoin.spark.explain_selective import Need, Selective
 from streamjoin.spark.explain_state import SideEstimate, format_bytes
 from streamjoin.spark.plans import JoinPlan
-from streamjoin.spark.routing import copies
 
 BATCH_SECONDS: Final = 1.0
 """How much of the streams a batch is taken to bring, where that matters."""

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from streamjoin.joins.routing import copies
 from streamjoin.shedding.regulation import Shedding
 from streamjoin.spark.explain_budget import Planned, plan_for
 from streamjoin.spark.explain_expected import Expected
 from streamjoin.spark.explain_matches import Matches
 from streamjoin.spark.explain_state import SideEstimate, format_bytes
 from streamjoin.spark.plans import JoinPlan
-from streamjoin.spark.routing import copies
 
 PARTS: Final = (1.0, 0.5, 0.25, 0.1)
 """Parts of what is needed that budgets are explained for."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamjoin._typing import SIDES, Side
+from streamjoin.joins.routing import copies
 from streamjoin.planning.algorithm_choice import Load, OperationCosts, choose, costs_of
 from streamjoin.spark.explain_budget import BATCH_SECONDS, Planned
 from streamjoin.spark.explain_state import SideEstimate
 from streamjoin.spark.explain_words import NAMES
 from streamjoin.spark.plans import JoinPlan
-from streamjoin.spark.routing import copies
 
 _WAYS: Final = {
     "batch": "the rows that arrive are indexed, what is remembered is streamed past",

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from streamjoin.joins.routing import Shares, shares_for
 from streamjoin.spark.explain_words import Shards
 from streamjoin.spark.plans import MultiPlan
-from streamjoin.spark.shares import Shares, shares_for
 
 
 @dataclass(frozen=True)

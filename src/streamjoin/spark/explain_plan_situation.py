@@ -5,6 +5,7 @@ from math import prod
 
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.routing import Shares
 from streamjoin.planning.nary import ALL_SETS, Sizes, Streams
 from streamjoin.planning.nary_cost import Situation
 from streamjoin.planning.tree import Tree
@@ -18,7 +19,6 @@ from streamjoin.spark.explain_plan_model import (
 from streamjoin.spark.explain_plan_shards import grid_of
 from streamjoin.spark.explain_plan_words import inputs
 from streamjoin.spark.plans import MultiPlan
-from streamjoin.spark.shares import Shares
 
 
 def situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> Situation:

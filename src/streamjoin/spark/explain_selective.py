@@ -7,6 +7,7 @@ from typing import Final
 from streamjoin._typing import SIDES
 from streamjoin.core.cells import CELLS, Axis
 from streamjoin.durations import format_duration
+from streamjoin.joins.routing import copies
 from streamjoin.joins.selective import LOOKING_BYTES, LOOKING_ROWS, SOME_ITEMS
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.planning.split import Pair
@@ -15,7 +16,6 @@ from streamjoin.shedding.selective import GAMMA, GAMMA_EXACT, MOST_RECEIVING, Se
 from streamjoin.spark.explain_matches import Matches
 from streamjoin.spark.explain_words import NAMES
 from streamjoin.spark.plans import JoinPlan
-from streamjoin.spark.routing import copies
 
 _SKIPPED: Final = (
     "first comparisons give way: every row is received and remembered, and the parts of the "

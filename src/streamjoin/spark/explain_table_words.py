@@ -10,7 +10,7 @@ from streamjoin.joins.table.measuring import Measured
 from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE, TableJoin
 from streamjoin.spark.explain_state import format_bytes
 from streamjoin.spark.plans import TablePlan
-from streamjoin.spark.table_access import TableAccess
+from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import OpenTable, Table
 from streamjoin.tables.parquet import ParquetTable
 from streamjoin.tables.sql import SqlTable

@@ -5,10 +5,10 @@ from typing import Final
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.durations import format_duration
+from streamjoin.joins.routing import copies
+from streamjoin.joins.spread_join import can_spread
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.spark.hot_keys import can_spread
 from streamjoin.spark.plans import JoinPlan
-from streamjoin.spark.routing import copies
 
 NAMES: Final = ("left", "right")
 

@@ -19,11 +19,13 @@ from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.columns import SIDE_NAMES
+from streamjoin.joins.routing import ByKey, Routing, copies, grid_for
+from streamjoin.joins.spread_join import can_spread
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.clocks import check_ahead, with_ahead
 from streamjoin.spark.columns import filtered, naming_of, numbered, refuse_collation
 from streamjoin.spark.gate import GateFolder
-from streamjoin.spark.hot_keys import HotFolder, can_spread, find_folder
+from streamjoin.spark.hot_keys import HotFolder, find_folder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
@@ -35,7 +37,6 @@ from streamjoin.spark.requirements import (
     prepare,
     refuse_too_much_memory,
 )
-from streamjoin.spark.routing import ByKey, Routing, copies, grid_for
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.stateful import ShardProcessor
 

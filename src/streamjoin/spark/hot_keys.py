@@ -22,7 +22,6 @@ from pyspark.sql import SparkSession
 from streamjoin.core.sealed import parse_json
 from streamjoin.errors import StateError
 from streamjoin.joins.hot_keys import HotKey
-from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.folders import (
     address,
     files_in,
@@ -39,17 +38,6 @@ logger = logging.getLogger(__name__)
 _CHECKPOINTS: Final = "spark.sql.streaming.checkpointLocation"
 _BESIDE: Final = "streamjoin-hot-keys"
 _NOTHING: Final = "[]"
-
-
-def can_spread(join: WindowJoin) -> bool:
-    """Whether hot keys of a join may be spread.
-
-    A row that may come out without a partner must meet all of the other side in one shard, and a
-    window that counts rows must see them in one order. With a budget each shard leaves out rows of
-    its own keys.
-    """
-    exact = join.shedding is None
-    return exact and join.how == "inner" and bool(join.left.key) and not join.is_ordered
 
 
 def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:

@@ -20,6 +20,7 @@ from streamjoin.joins.multi.output import NEWEST, REACHED, prefixed
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
+from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.clocks import check_ahead, with_ahead
 from streamjoin.spark.columns import filtered, naming_of, numbered, refuse_collation
 from streamjoin.spark.folders import reachable
@@ -39,9 +40,7 @@ from streamjoin.spark.pack import PACKED_DDL
 from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
 from streamjoin.spark.requirements import n_cores, prepare
-from streamjoin.spark.routing import ByKey, Routing
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.shares import shares_for
 from streamjoin.spark.stateful import ShardProcessor
 from streamjoin.windows import Rows
 

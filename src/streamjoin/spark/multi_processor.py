@@ -13,6 +13,7 @@ from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
+from streamjoin.joins.routing import Routing
 from streamjoin.planning.tree import Tree
 from streamjoin.shedding.plan_limits import Observed, Whole
 from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, unpack_inputs
@@ -20,7 +21,6 @@ from streamjoin.spark.late import LateSink
 from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.processor import gather, read_agreed
-from streamjoin.spark.routing import Routing
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import MapState, SparkStore
 from streamjoin.spark.worker import Run

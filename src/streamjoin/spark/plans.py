@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame
 from streamjoin.budget import Budget
 from streamjoin.joins.arguments import Resolved
 from streamjoin.joins.multi.arguments import ResolvedPlan
+from streamjoin.joins.routing import Routing
 from streamjoin.spark.requirements import is_connect
-from streamjoin.spark.routing import Routing
 
 if TYPE_CHECKING:
     from streamjoin.joins.table.settings import TableJoin
-    from streamjoin.spark.table_access import TableAccess
     from streamjoin.sql_text.query_plan import QueryPlan
+    from streamjoin.tables.access import TableAccess
 
 COUNTERS: Final = "_counters_"
 _MARK: Final = re.compile(COUNTERS + r"([0-9a-f]{32})")

@@ -16,6 +16,7 @@ from streamjoin.joins.base import MemoryStore
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
+from streamjoin.joins.routing import Routing
 from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState, refuse_other
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
@@ -24,7 +25,6 @@ from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.local_files import local_folder
-from streamjoin.spark.routing import Routing
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import MapState, SparkStore
 from streamjoin.spark.worker import Run, running

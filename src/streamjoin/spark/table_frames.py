@@ -26,9 +26,9 @@ from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, rem
 from streamjoin.spark.requirements import n_cores, prepare, refuse_too_much_memory
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.stateful import TableProcessor
-from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_pack import PACKED_ROWS_DDL, TablePacker
 from streamjoin.spark.table_processor import METRICS, TableShard
+from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import Table
 
 

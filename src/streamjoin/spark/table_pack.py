@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from streamjoin.core.kernels.equi import split_by_shard
+from streamjoin.joins.routing import Split
 from streamjoin.joins.table.arrivals import NOWHERE, keyed, row_keys
 from streamjoin.joins.table.parts import Parts
 from streamjoin.joins.table.settings import PART, STREAM, TableJoin
 from streamjoin.spark.pack import Batches, gathered, serialized
-from streamjoin.spark.routing import Split
-from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.worker import running, settle
+from streamjoin.tables.access import TableAccess
 
 PACKED_ROWS_DDL: Final = (
     "shard long, part int, chunk int, clock long, total long, nulls long, version string, "

@@ -28,9 +28,9 @@ from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.processor import gather, read_agreed, to_frame
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import MapState, SparkStore
-from streamjoin.spark.table_access import TableAccess
 from streamjoin.spark.table_pack import PackedRows, from_batches, from_frames
 from streamjoin.spark.worker import Run, running
+from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import OpenTable
 
 METRICS: Final = (

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import streamjoin as sj
 from streamjoin import oracle
 from streamjoin.joins.multi import probing, states
+from streamjoin.joins.routing import Shares
 from streamjoin.local import LocalMultiJoin
 from streamjoin.planning.drivers import ORDERS
 from streamjoin.planning.nary_cost import FEW, SMALL
-from streamjoin.spark.shares import Shares
 from tests import strategies
 from tests.spark.plan_cluster import PlanCluster
 

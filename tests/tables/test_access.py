@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from streamjoin.errors import TableError
-from streamjoin.spark import table_access
-from streamjoin.spark.table_access import TableAccess
+from streamjoin.tables import access
+from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import Changes
 
 
@@ -47,8 +47,8 @@ class FlakyTable:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What time it is, in microseconds."""
     now = [1_000_000]
-    monkeypatch.setattr(table_access, "_now_us", lambda: now[0])
-    monkeypatch.setattr(table_access, "_OPENED", {})
+    monkeypatch.setattr(access, "_now_us", lambda: now[0])
+    monkeypatch.setattr(access, "_OPENED", {})
     return now
 
 
