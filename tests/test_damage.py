@@ -14,9 +14,7 @@ from streamjoin.core.sealed import seal
 from streamjoin.errors import StateError
 from streamjoin.joins.hot_keys import HotKey
 from streamjoin.spark import local_files
-from streamjoin.spark.gate import GateFolder
-from streamjoin.spark.hot_keys import HotFolder
-from streamjoin.spark.plan_folder import PlanFolder
+from streamjoin.spark.channel import Channel
 from streamjoin.spark.processor import read_agreed
 from streamjoin.spark.store import SparkStore
 from streamjoin.spark.worker import Run
@@ -173,15 +171,18 @@ def test_a_flipped_bit_in_a_copied_table_makes_the_copy_again(
 
 
 def test_a_flipped_bit_in_a_shared_folder_is_as_if_the_file_were_lost(tmp_path: Path) -> None:
-    gate = GateFolder(str(tmp_path / "gate"), "join")
-    gate.write(Run("q", 1, 0), (0.25, 0.5))
-    plan = PlanFolder(str(tmp_path / "plan"), "join", steps=1, shards=1)
-    plan.write(Run("q", 1, 0), 0, 0, {"cost": 125})
-    hot = HotFolder(str(tmp_path / "hot"), "join", labels=(7,), tasks=((0,),))
-    hot.write(Run("q", 1, 0), 7, HotKey(key=12345, since=0, batch=1, columns=1, cells=(0,)))
+    run = Run("q", 1, 0)
+    gate = Channel(str(tmp_path / "gate"), "join", (7,), has_gate=True)
+    gate.at(run, 7).tell_gate((0.25, 0.5))
+    plan = Channel(str(tmp_path / "plan"), "join", (7,), n_operators=1)
+    plan.at(run, 7).tell_measured({"cost": 125})
+    hot = Channel(str(tmp_path / "hot"), "join", (7,), tasks=((0,),))
+    hot.at(run, 7).tell_hot(HotKey(key=12345, since=0, batch=1, columns=1, cells=(0,)))
     reads: dict[str, tuple[Callable[[Run], Any], Any]] = {
-        "gate": (gate.read, (1.0, 1.0)), "plan": (plan.read, None), "hot": (hot.read, {7: []}),
-    }  # fmt: skip
+        "gate": (lambda run: gate.decided(run).let_in, (1.0, 1.0)),
+        "plan": (lambda run: plan.at(run, 7).measured(), None),
+        "hot": (lambda run: hot.decided(run).hot, {7: []}),
+    }
     for name, (read, lost) in reads.items():
         assert read(Run("q", 2, 0)) != lost
         (file,) = (path for path in (tmp_path / name).rglob("*") if path.is_file())

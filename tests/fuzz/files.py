@@ -19,9 +19,7 @@ from streamjoin.dashboard.finding import summarise
 from streamjoin.dashboard.history import History
 from streamjoin.dashboard.tail import Tail, read_ends
 from streamjoin.metrics.records import FILE, to_line
-from streamjoin.spark.gate import GateFolder
-from streamjoin.spark.hot_keys import HotFolder
-from streamjoin.spark.plan_folder import PlanFolder
+from streamjoin.spark.channel import Channel
 from streamjoin.spark.worker import Run
 from tests.dashboard import recordings
 from tests.fuzz.target import Choices, Target, damaged, scratch, sentences_only
@@ -95,9 +93,9 @@ def decisions(data: bytes) -> None:
         (place / name).write_bytes(data)
         os.utime(place / name, ns=(next(_TICKS), 0))
     with sentences_only():
-        HotFolder(str(folder), "join", (0,), ((0,),)).read(run)
-        GateFolder(str(folder), "join").read(run)
-        PlanFolder(str(folder), "join", 1, 1).read(run)
+        channel = Channel(str(folder), "join", (0,), ((0,),), has_gate=True, n_operators=1)
+        channel.decided(run)
+        channel.at(run, 0).measured()
 
 
 def _ticks() -> Iterator[int]:

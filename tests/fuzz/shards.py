@@ -16,11 +16,16 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import NullType
 
 import streamjoin as sj
+from streamjoin.joins.packed import clock_of, read_packed
+from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import resolve_table_join
 from streamjoin.joins.table.choosing import suited
-from streamjoin.spark import table_pack
+from streamjoin.joins.table.shaping import TableShaper
+from streamjoin.joins.table.shard import TableOperator
+from streamjoin.spark import processor
+from streamjoin.spark.pack import Packer
+from streamjoin.spark.processor import Call
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.table_processor import METRICS, Call, Left, TableShard
 from streamjoin.spark.worker import Run
 from streamjoin.tables.access import TableAccess
 from tests.fuzz.target import Choices, Target, damaged, scratch, sentences_only
@@ -84,11 +89,11 @@ def window_shard(**settings: Any) -> Shard:
         cluster.push(rows(first), rows(first + 1))
     label = cluster.labels[0]
     packed = cluster._map((rows(14), rows(15)), 0)[label]
-    run = Run("q", cluster.batch, 0)
+    call = Call(label, clock_of(packed), False, Run("q", cluster.batch, 0))
     return Shard(
         cluster.states[label],
         packed,
-        lambda state, packed: list(cluster.shard.on_batch(state, label, packed, run)),
+        lambda state, packed: list(cluster.shard.on_batch(state, packed, call)),
     )
 
 
@@ -100,11 +105,11 @@ def plan_shard(plan: str) -> Shard:
         cluster.push({name: rows(first + i) for i, name in enumerate("abc")})
     label = cluster.labels[0]
     packed = cluster._map(0, [rows(14), rows(15), rows(16)], 0)[label]
-    run = Run("q", cluster.batch, 0)
+    call = Call(label, clock_of(packed), False, Run("q", cluster.batch, 0))
     return Shard(
         cluster.states[0][label],
         packed,
-        lambda state, packed: list(cluster.shards[0].on_batch(state, label, packed, run)),
+        lambda state, packed: list(cluster.shards[0].on_batch(state, packed, call)),
     )
 
 
@@ -119,16 +124,18 @@ def table_shard(algorithm: str = "chybridjoin") -> Shard:
     asked = resolve_table_join(SCHEMA, table, on="k", how="left", algorithm=algorithm)
     access = TableAccess(table, str(scratch() / "index"), memory=asked.memory)
     join = suited(asked, access.current().table)
-    form = OutputForm(join.output, (NullType(),) * len(join.output), "counters", METRICS)
-    shard = TableShard(join, access, form, join.describe(), "fuzz", is_timed=True)
-    packer = table_pack.TablePacker(join, (0,), access)
+    operator, types = TableOperator(join, access), (NullType(),) * len(join.output)
+    form = OutputForm(join.output, types, "counters", operator.counter_names)
+    agreed = join.describe()
+    shard = processor.Shard(operator, (0,), ByKey(1), form, agreed, "fuzz", is_timed=True)
+    packer = Packer(TableShaper(join, (0,), access))
 
     def packed(first: int) -> list[Any]:
-        return table_pack.from_batches(packer.pack(rows(first).to_batches(), 0))
+        return read_packed(packer.pack(rows(first).to_batches(), 0, Run("q", 2, 0)))
 
     def run(state: MapState, packed: list[Any], end: bool = True) -> list[pa.Table]:
         call = Call(0, 1, end, Run("q", 2, 0))
-        return list(shard.on_batch(state, packed, call, Left()))
+        return list(shard.on_batch(state, packed, call))
 
     state = MapState()
     with patch.dict(os.environ, SPARK_LOCAL_DIRS=os.devnull):

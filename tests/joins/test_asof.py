@@ -11,9 +11,8 @@ from hypothesis import given
 from streamjoin.core import keys as keys_module
 from streamjoin.core.batch import Batch
 from streamjoin.errors import ConfigError
-from streamjoin.joins.base import Arrival
+from streamjoin.joins.base import MAX_BYTES, Arrival
 from streamjoin.joins.logic import WindowJoinLogic
-from streamjoin.joins.matching import MAX_BYTES
 from streamjoin.local import LocalJoin
 from streamjoin.windows import rows
 from tests.joins.feeding import (

@@ -10,15 +10,15 @@ from pyspark.sql.types import NullType
 
 from streamjoin._typing import SIDES
 from streamjoin.joins.arguments import resolve
+from streamjoin.joins.packed import PackedRow, clock_of, read_packed
+from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey
 from streamjoin.metrics import JoinCounts
-from streamjoin.spark.arrivals import PackedRow, from_batches
-from streamjoin.spark.gate import GateFolder
-from streamjoin.spark.hot_keys import HotFolder
+from streamjoin.spark.channel import Channel
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import Packer
-from streamjoin.spark.processor import ShardJoin
+from streamjoin.spark.processor import Call, Shard
 from streamjoin.spark.rows import TAB, OutputForm
 from streamjoin.spark.worker import Run
 from tests.spark.copies import fresh_id
@@ -49,7 +49,10 @@ class Cluster:
         self.labels = tuple(shard_labels(shards))
         self.states: dict[int, dict[Any, Any]] = {label: {} for label in self.labels}
         tasks = shards_of_tasks(self.labels, partitions)
-        self.shard = ShardJoin(
+        has_gate = join.shedding is not None and join.shedding.has_gate
+        hot = () if join.shedding else tasks
+        self.join = join
+        self.shard = Shard(
             join=join,
             routing=ByKey(shards),
             labels=self.labels,
@@ -57,11 +60,8 @@ class Cluster:
             agreed={},
             join_id=fresh_id(),
             late=LateSink.at(folder / "late", "join", {"left": join.left, "right": join.right}),
-            hot=None
-            if join.shedding
-            else HotFolder(str(folder / "hot"), "join", self.labels, tasks),
-            gate=GateFolder(str(folder / "hot"), "join")
-            if join.shedding and join.shedding.has_gate
+            channel=Channel(str(folder / "hot"), "join", self.labels, hot, has_gate=has_gate)
+            if hot or has_gate
             else None,
         )
 
@@ -83,13 +83,15 @@ class Cluster:
         packed: Packed = {label: [] for label in self.labels}
         shard = self.shard
         for side in SIDES:
-            packer = Packer(shard.join, side, self.labels, shard.routing, shard.hot, shard.gate)
+            tasks = shard.channel.tasks if shard.channel else ()
+            shaper = StreamShaper(self.join, side, self.labels, shard.routing, tasks)
+            packer = Packer(shaper, shard.channel)
             for part in range(2):
                 positions = list(range(part, tables[side].num_rows, 2))
                 Random(run).shuffle(positions)
                 rows = tables[side].take(pa.array(positions, pa.int64())).combine_chunks()
                 for blobs in packer.pack(rows.to_batches(), part, Run(self.query, self.batch, run)):
-                    for label, row in zip(self.labels, from_batches([blobs]), strict=True):
+                    for label, row in zip(self.labels, read_packed([blobs]), strict=True):
                         packed[label].append(row)
         return packed
 
@@ -101,5 +103,5 @@ class Cluster:
         if not rows:  # no shard is called in a batch without rows
             return [], state.values
         Random(self.batch).shuffle(rows)
-        tables = list(self.shard.on_batch(state, label, rows, Run(self.query, self.batch, 0)))
-        return tables, state.values
+        call = Call(label, clock_of(rows), False, Run(self.query, self.batch, 0))
+        return list(self.shard.on_batch(state, rows, call)), state.values

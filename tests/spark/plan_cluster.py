@@ -13,15 +13,17 @@ from pyspark.sql.types import NullType
 
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.multi.arguments import resolve_plan
-from streamjoin.joins.multi.metrics import names as metric_names
 from streamjoin.joins.multi.output import NEWEST, REACHED
+from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.shard import PlanOperator
+from streamjoin.joins.packed import PackedRow, clock_of, read_packed
+from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, shares_for
-from streamjoin.spark.arrivals import PackedRow, from_batches
+from streamjoin.spark.channel import Channel
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.late import LateSink
-from streamjoin.spark.multi_pack import PlanPacker
-from streamjoin.spark.multi_processor import PlanShard
-from streamjoin.spark.plan_folder import PlanFolder
+from streamjoin.spark.pack import Packer
+from streamjoin.spark.processor import Call, Shard
 from streamjoin.spark.rows import TAB, OutputForm
 from streamjoin.spark.store import SparkStore
 from streamjoin.spark.worker import Run
@@ -60,7 +62,7 @@ class PlanCluster:
         self.schemas = dict.fromkeys(streams, schema)
         self.plan = resolve_plan(self.schemas, **settings)
         n_steps = len(self.plan.steps)
-        self.shared = None if folder is None else PlanFolder(str(folder), "join", n_steps, shards)
+        self.folder = folder
         inputs = {i.name: i.stream for step in self.plan.steps for i in step.join.inputs}
         self.late = None if late is None else LateSink.at(str(late), "join", inputs)
         self.schema, self.batch = schema, 0
@@ -71,24 +73,31 @@ class PlanCluster:
         ]
         self.total: Counter[str] = Counter()
 
-    def _shard(self, number: int) -> PlanShard:
+    def _shard(self, number: int) -> Shard:
         step = self.plan.steps[number]
         join = step.join
         columns, marks = join.output, 0
         if number < len(self.plan.steps) - 1:
             more = (OutputColumn(0, -1, mark, pa.int64()) for mark in (REACHED, NEWEST))
             columns, marks = (*columns, *more), 2
-        metrics = metric_names([one.name for one in join.inputs])
+        operator = PlanOperator(join, (self.plan.tree, step.nodes))
         types = (NullType(),) * len(columns)
-        form = OutputForm(columns, types, "counters", metrics, marks)
+        form = OutputForm(columns, types, "counters", operator.counter_names, marks)
         routing: Routing = ByKey(len(self.labels))
         if join.attributes:
             routing = shares_for(len(self.labels), join.attributes, len(join.inputs))
         agreed = {**join.describe(), "shards": routing.describe()}
-        return PlanShard(
-            join, self.labels, form, routing, agreed, fresh_id(),
-            late=self.late, shared=self.shared, step=number, plan=(self.plan.tree, step.nodes),
+        channel = None
+        if self.folder is not None:
+            n = len(self.plan.steps)
+            channel = Channel(str(self.folder), "join", self.labels, n_operators=n, operator=number)
+        return Shard(
+            operator, self.labels, routing, form, agreed, fresh_id(),
+            late=self.late, channel=channel,
         )  # fmt: skip
+
+    def join_of(self, number: int) -> MultiJoin:
+        return self.plan.steps[number].join
 
     def changed(self, **settings: Any) -> "PlanCluster":
         """Another query that goes on from this one's checkpoint."""
@@ -139,7 +148,7 @@ class PlanCluster:
     def _nothing(self, number: int) -> pa.Table:
         """What comes from an operator that was not called."""
         form = self.shards[number].form
-        return form.table([pa.array([], kind) for kind in form.arrow.types])
+        return form.table([pa.array([], c.type) for c in self.join_of(number).output])
 
     def allowances(self) -> list[list[float] | None]:
         """What all shards of all operators have decided."""
@@ -155,13 +164,14 @@ class PlanCluster:
         packed: Packed = {label: [] for label in self.labels}
         shard = self.shards[number]
         for side, table in enumerate(inputs):
-            packer = PlanPacker(shard.join, side, self.labels, shard.routing)
+            shaper = StreamShaper(self.join_of(number), side, self.labels, shard.routing)
+            packer = Packer(shaper)
             for part in range(2):
                 positions = list(range(part, table.num_rows, 2))
                 Random(run).shuffle(positions)
                 rows = table.take(pa.array(positions, pa.int64())).combine_chunks()
                 for blobs in packer.pack(rows.to_batches(), part, Run("q", self.batch, run)):
-                    for label, row in zip(self.labels, from_batches([blobs]), strict=True):
+                    for label, row in zip(self.labels, read_packed([blobs]), strict=True):
                         packed[label].append(row)
         return packed
 
@@ -175,5 +185,5 @@ class PlanCluster:
         if not rows:  # no shard is called in a batch without rows
             return [], state.values
         Random(self.batch).shuffle(rows)
-        shard = self.shards[number]
-        return list(shard.on_batch(state, label, rows, Run("q", self.batch, run))), state.values
+        call = Call(label, clock_of(rows), False, Run("q", self.batch, run))
+        return list(self.shards[number].on_batch(state, rows, call)), state.values

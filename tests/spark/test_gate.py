@@ -1,6 +1,6 @@
 """Rows are turned away before they are packed if it is not the join that takes too long."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import time_ns
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 import streamjoin as sj
 from streamjoin.metrics import JoinCounts
 from streamjoin.spark import processor
-from streamjoin.spark.gate import GateFolder
+from streamjoin.spark.channel import Channel
 from streamjoin.spark.worker import Run
 from tests.spark.cluster import Cluster
 
@@ -109,12 +109,16 @@ def test_lag_turns_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_batch_reads_what_earlier_ones_decided(tmp_path: Path) -> None:
-    gate = GateFolder(str(tmp_path), "join")
-    assert gate.read(Run("q", 0, 0)) == (1.0, 1.0)
+    gate = Channel(str(tmp_path), "join", (0,), has_gate=True)
+
+    def let_in(batch: int, query: str = "q") -> Sequence[float]:
+        return gate.decided(Run(query, batch, 0)).let_in
+
+    assert let_in(0) == (1.0, 1.0)
     for batch, share in ((1, 0.5), (2, 0.25), (5, 0.125)):  # some batches have no rows
-        gate.write(Run("q", batch, 0), (share, share))
-    found = [gate.read(Run("q", batch, 0))[0] for batch in (2, 3, 5, 6, 9)]
+        gate.at(Run("q", batch, 0), 0).tell_gate((share, share))
+    found = [let_in(batch)[0] for batch in (2, 3, 5, 6, 9)]
     assert found == [1.0, 0.25, 0.25, 0.125, 0.125]  # what batch 5 read is kept, if it runs again
-    assert gate.read(Run("other", 6, 0)) == (1.0, 1.0)
+    assert let_in(6, "other") == (1.0, 1.0)
     (tmp_path / "q" / "join" / "gate-5.json").write_text("damaged")
-    assert gate.read(Run("q", 6, 0)) == (1.0, 1.0)
+    assert let_in(6) == (1.0, 1.0)

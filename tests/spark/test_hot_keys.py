@@ -166,7 +166,7 @@ def test_a_checkpoint_with_spread_keys_needs_a_folder(tmp_path: Path) -> None:
     cluster = cluster_of(tmp_path, shards=2)
     for batch in range(2):
         cluster.push(stream(1, batch, 0.3), stream(2, batch, 0.3))
-    cluster.shard = replace(cluster.shard, hot=None)
+    cluster.shard = replace(cluster.shard, channel=None)
     with pytest.raises(StateError, match="hot_keys: the checkpoint holds keys that are spread"):
         cluster.push(stream(1, 2, 0.3), stream(2, 2, 0.3))
 

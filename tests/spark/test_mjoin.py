@@ -13,7 +13,9 @@ from pyspark.sql import SparkSession
 import streamjoin as sj
 from streamjoin.joins.multi import nary
 from streamjoin.joins.multi.tuples import Tuples, combine
+from streamjoin.joins.packed import clock_of
 from streamjoin.local import LocalMultiJoin
+from streamjoin.spark.processor import Call
 from streamjoin.spark.worker import Run
 from tests.joins import test_routing_grids
 from tests.spark import test_multi_shards
@@ -122,6 +124,7 @@ def test_results_leave_a_shard_before_the_last_one_is_formed() -> None:
     rows = rows.filter(rows["x"].is_valid()).slice(0, 280)
     label = cluster.labels[0]
     packed = cluster._map(0, [rows] * 3, run=0)[label]
+    call = Call(label, clock_of(packed), False, Run("early", 0, 0))
     formed = 0
 
     def counted(*args: Any, **settings: Any) -> Tuples:
@@ -131,7 +134,7 @@ def test_results_leave_a_shard_before_the_last_one_is_formed() -> None:
         return made
 
     with patch.object(nary, "combine", counted):
-        tables = cluster.shards[0].on_batch(MapState(), label, packed, Run("early", 0, 0))
+        tables = cluster.shards[0].on_batch(MapState(), packed, call)
         first = next(tables)
         tables.close()  # type: ignore[attr-defined]  # a generator
     assert 0 < len(first) <= formed < 1 << 20 < len(rows) ** 3

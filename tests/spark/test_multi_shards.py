@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import streamjoin as sj
 from streamjoin.local import LocalMultiJoin
-from streamjoin.spark.plan_folder import PlanFolder
+from streamjoin.spark.channel import Channel
 from streamjoin.spark.worker import Run
 from tests.spark.plan_cluster import PlanCluster
 
@@ -131,28 +132,35 @@ def test_operators_with_one_budget_decide_alike_and_again_the_same(tmp_path: Pat
 
 
 def test_a_batch_reads_what_all_shards_of_the_batch_before_measured(tmp_path: Path) -> None:
-    folder = PlanFolder(str(tmp_path), "a join", steps=2, shards=2)
+    channel = Channel(str(tmp_path), "a join", (0, 1), n_operators=2)
+
+    def read(run: Run) -> list[dict[str, Any]] | None:
+        return channel.at(run, 0).measured()
+
+    def write(run: Run, step: int, shard: int, values: dict[str, Any]) -> None:
+        replace(channel, operator=step).at(run, shard).tell_measured(values)
+
     places = [(step, shard) for step in range(2) for shard in range(2)]
     for step, shard in reversed(places):
-        assert folder.read(Run("q", 4, 0)) is None  # one at least is missing
-        folder.write(Run("q", 3, 0), step, shard, {"at": [step, shard]})
+        assert read(Run("q", 4, 0)) is None  # one at least is missing
+        write(Run("q", 3, 0), step, shard, {"at": [step, shard]})
     wanted = [{"at": list(place)} for place in places]
-    assert folder.read(Run("q", 4, 0)) == wanted
+    assert read(Run("q", 4, 0)) == wanted
     for other in (Run("q", 3, 0), Run("q", 5, 0), Run("other", 4, 0), Run("q", None, 0)):
-        assert folder.read(other) is None
-    folder.write(Run("q", 3, 1), 0, 0, {"at": "a second attempt"})
-    assert folder.read(Run("q", 4, 0)) == [{"at": "a second attempt"}, *wanted[1:]]
+        assert read(other) is None
+    write(Run("q", 3, 1), 0, 0, {"at": "a second attempt"})
+    assert read(Run("q", 4, 0)) == [{"at": "a second attempt"}, *wanted[1:]]
     files = tmp_path / "q" / "a%20join"
     for foreign in ("plan-1-x-0.json", "plan-1-0.json", "plan-2-0-0.json.tmp", "notes.txt"):
         (files / foreign).touch()
-    folder.write(Run("q", 5, 0), 0, 0, {})
-    assert folder.read(Run("q", 4, 0)) is None  # no batch reads those of batch 3 any more
+    write(Run("q", 5, 0), 0, 0, {})
+    assert read(Run("q", 4, 0)) is None  # no batch reads those of batch 3 any more
     assert sorted(file.name for file in files.glob("plan-*-0-0.json")) == ["plan-5-0-0.json"]
     assert (files / "plan-3-0-1.json").exists()  # which another shard removes
     assert (files / "plan-2-0-0.json.tmp").exists()
-    folder.write(Run("q", None, 0), 0, 0, {})  # outside of a batch nothing is told
+    write(Run("q", None, 0), 0, 0, {})  # outside of a batch nothing is told
     assert len(list(files.iterdir())) == 4 + 4
-    damaged = PlanFolder(str(tmp_path), "damaged", steps=1, shards=1)
-    damaged.write(Run("q", 1, 0), 0, 0, {})
+    damaged = Channel(str(tmp_path), "damaged", (0,), n_operators=1)
+    damaged.at(Run("q", 1, 0), 0).tell_measured({})
     (tmp_path / "q" / "damaged" / "plan-1-0-0.json").write_text("{")
-    assert damaged.read(Run("q", 2, 0)) is None
+    assert damaged.at(Run("q", 2, 0), 0).measured() is None

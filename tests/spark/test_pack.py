@@ -14,11 +14,11 @@ import streamjoin as sj
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.joins.arguments import resolve
 from streamjoin.joins.base import Arrival
+from streamjoin.joins.packed import read_packed, unpack
+from streamjoin.joins.packing import Decided, StreamShaper, _packed, gathered
 from streamjoin.joins.routing import ByKey, Grid, Routing, grid_for
 from streamjoin.joins.window_join import How, WindowJoin
-from streamjoin.spark import pack
-from streamjoin.spark.arrivals import from_batches, from_frames, unpack
-from streamjoin.spark.pack import Packer
+from streamjoin.spark.processor import read_frames
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64()})
 
@@ -43,15 +43,18 @@ def shard_arrivals(
     packed = []
     for side in SIDES:
         for part, batch in enumerate(parts[side]):
-            packer = Packer(join, side, labels, routing)
-            packed += [packer._pack(batch.slice(i, 7), part, i) for i in range(0, len(batch), 7)]
+            shaper = StreamShaper(join, side, labels, routing)
+            for i in range(0, len(batch), 7):
+                shaped = shaper.shape(batch.slice(i, 7), part, Decided())
+                packed.append(_packed(shaper, shaped, (part, i, 0)))
     shuffled = pa.Table.from_batches(packed[::-1])
     found = []
     for label in labels:
         mine = shuffled.filter(pa.compute.equal(shuffled["shard"], label))
-        as_frames = from_frames([mine.to_pandas()])
-        assert as_frames == from_batches(mine.to_batches())
-        found.append(unpack(join, as_frames)[0])
+        as_frames = read_frames([mine.to_pandas()])
+        assert as_frames == read_packed(mine.to_batches())
+        left, right = unpack(join.streams, as_frames)
+        found.append((left, right))
     return found
 
 
@@ -134,4 +137,4 @@ def test_a_side_that_comes_out_alone_is_never_copied(how: How) -> None:
 
 def test_chunks_are_gathered_to_some_size() -> None:
     many = [rows(50, seed) for seed in range(10)]
-    assert [len(chunk) for chunk in pack.gathered([*many, rows(0, 99)])] == [500]
+    assert [len(chunk) for chunk in gathered([*many, rows(0, 99)])] == [500]

@@ -19,13 +19,17 @@ from pyspark.sql.types import LongType, StringType
 from benchmarks.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
+from streamjoin.joins.routing import ByKey
+from streamjoin.joins.table.shaping import TableShaper
+from streamjoin.joins.table.shard import TableOperator
 from streamjoin.spark import requirements
 from streamjoin.spark.failures import root_cause
+from streamjoin.spark.pack import Packer
 from streamjoin.spark.plans import TablePlan, plans_of
+from streamjoin.spark.processor import Shard
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_frames import table_join
-from streamjoin.spark.table_pack import TablePacker
-from streamjoin.spark.table_processor import METRICS, TableShard
+from streamjoin.spark.worker import running
 from streamjoin.tables.parquet import ParquetTable, parquet_table
 from streamjoin.tables.sql import sql_table
 from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
@@ -237,10 +241,10 @@ def test_a_frequent_key_goes_to_all_shards(spark: SparkSession, tmp_path: Path) 
         index_folder=tmp_path / "index",
     )  # fmt: skip
     plan: Any = plans_of(out)[0]
-    packer = TablePacker(plan.join, (0, 1), plan.access)
+    packer = Packer(TableShaper(plan.join, (0, 1), plan.access))
     keys = [5 if i % 2 else i % 600 for i in range(4000)]
     rows = pa.record_batch({"n": pa.array(range(4000)), "customer": pa.array(keys, pa.int64())})
-    [packed] = packer.pack([rows], part=0)
+    [packed] = packer.pack([rows], 0, running())
     schema = pa.schema(
         {"c0": pa.int64(), "c1": pa.int64(), "_key": pa.int64(), "_part": pa.int32()}
     )
@@ -262,11 +266,12 @@ def test_a_table_that_is_away_fails_a_join_at_once(
         on_failure="stale", algorithm="inlj", shards=1, index_folder=tmp_path / "index",
     )  # fmt: skip
     plan: Any = plans_of(out)[0]
-    form = OutputForm(plan.join.output, (LongType(), LongType(), StringType()), "c", METRICS)
-    shard = TableShard(plan.join, plan.access, form, {}, "join", is_timed=True)
-    packed = list(
-        TablePacker(plan.join, (0,), plan.access).pack(pq.read_table(inputs).to_batches(), 0)
-    )
+    operator = TableOperator(plan.join, plan.access)
+    types = LongType(), LongType(), StringType()
+    form = OutputForm(plan.join.output, types, "c", operator.counter_names)
+    shard = Shard(operator, (0,), ByKey(1), form, {}, "join", is_timed=True)
+    packer = Packer(TableShaper(plan.join, (0,), plan.access))
+    packed = list(packer.pack(pq.read_table(inputs).to_batches(), 0, running()))
 
     def away(*_: object) -> pa.Table:
         msg = "the table is away"

@@ -1,8 +1,13 @@
-"""What every join shares: what comes in, what goes out, and a place to keep basic windows."""
+"""What every join shares: what comes in, what goes out, where basic windows are; the contract.
 
-from collections.abc import Sequence
+A `Join` is settings; `build` gives the `JoinLogic` of one shard, which is called once per batch and
+is all that an engine needs to know. What it must be given (stores, what other shards decided, the
+clock) comes through `Env`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +17,19 @@ from streamjoin._typing import Positions, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
 from streamjoin.core.order import Order
+from streamjoin.core.stream import Stream
 from streamjoin.core.window import BasicWindow
+from streamjoin.metrics import Details
+
+if TYPE_CHECKING:
+    from streamjoin.joins.hot_keys import HotKey
+    from streamjoin.joins.late_rows import LateRows
+    from streamjoin.joins.packed import PackedRow
 
 WEIGHT: Final = -1
+MAX_PAIRS: Final = 1 << 18
+MAX_BYTES: Final = 64 << 20
+"""Results handed out at once, by number and by average width, where one batch yields very many."""
 
 
 @dataclass(frozen=True)
@@ -247,3 +262,128 @@ class MemoryStore:
 
     def __len__(self) -> int:
         return len(self._windows) + len(self._blobs)
+
+
+class Channel(Protocol):
+    """What a shard tells later batches: map tasks, and the other operators of its plan.
+
+    A batch that is run again reads what it read before, and writes the same.
+    """
+
+    @property
+    def tasks(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the shards of each task, where hot keys are spread; else none."""
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether this shard decides what map tasks let in."""
+
+    def check_hot(self, keys: "Sequence[HotKey]", known: Iterable[str]) -> None:
+        """Refuse a batch whose map tasks did not know what this shard decided."""
+
+    def tell_hot(self, hot: "HotKey") -> None:
+        """Tell map tasks to spread a key."""
+
+    def tell_gate(self, shares: tuple[float, float]) -> None:
+        """Tell map tasks which share of each side to let in."""
+
+    def measured(self) -> list[dict[str, Any]] | None:
+        """What all shards of all operators measured in the batch before; None if not known."""
+
+    def tell_measured(self, values: dict[str, Any]) -> None:
+        """Tell the other operators what this shard measured."""
+
+    def log(self, decided: dict[str, Any]) -> None:
+        """Write down for people what this shard decided lately."""
+
+
+@dataclass(frozen=True)
+class Env:
+    """What a join's logic is given, so that it takes nothing by itself."""
+
+    number: int  # of the shard
+    n_shards: int
+    batch: int | None  # number of the micro-batch; None outside of one
+    store: Callable[[int], WindowStore]  # by the first number of its keys
+    now_us: Callable[[], float]
+    channel: Channel | None = None
+
+
+class Late(NamedTuple):
+    """Rows of an input that came too late."""
+
+    side: int
+    name: str
+    stream: Stream
+    rows: "LateRows"
+
+
+class JoinLogic(Protocol):
+    """What one shard does with its part of a batch."""
+
+    @property
+    def counts(self) -> Mapping[str, float]:
+        """What happened in the batch, by the names that the join counts."""
+
+    @property
+    def details(self) -> Details:
+        """What else is to be told of it."""
+
+    @property
+    def late(self) -> Sequence[Late]:
+        """Rows that came too late."""
+
+    @property
+    def sequence(self) -> int:
+        """How many batches there were."""
+
+    @property
+    def marks(self) -> tuple[int | None, ...]:
+        """How far the join has come, for one that follows in the same plan."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is left that must be answered when the stream pauses."""
+
+    def on_batch(
+        self, packed: "Sequence[PackedRow]", now_us: int | None, end: bool = False
+    ) -> Iterator[list[pa.Array]]:
+        """Join a batch and hand out its results, column by column.
+
+        The caller must exhaust the iterator; the properties then speak of this batch.
+        """
+
+    def charge(self, cpu_us: float) -> None:
+        """Tell what the batch cost; what later batches need to know is decided and told now."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The directory of all that is remembered: values that JSON can hold."""
+
+    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
+        """The basic windows that the directory names, by store and side."""
+
+
+class Join(Protocol):
+    """Settings of a join: values only."""
+
+    @property
+    def output(self) -> tuple[OutputColumn, ...]:
+        """Columns of the result."""
+
+    @property
+    def counted_inputs(self) -> tuple[str, ...]:
+        """Names of the inputs of which rows are counted one by one."""
+
+    @property
+    def counter_names(self) -> tuple[str, ...]:
+        """What is counted, in order."""
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much of the results is held before it leaves."""
+
+    def describe(self) -> dict[str, str]:
+        """What a checkpoint must agree on, in the user's words."""
+
+    def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
+        """The logic of one shard for one batch; `values` is the directory that was kept."""

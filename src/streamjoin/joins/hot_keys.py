@@ -14,8 +14,9 @@ Pairs with a row from before `since` meet at home, which gets copies of the rows
 reach. Pairs of two later rows meet in the grid, so home leaves them out.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, Keys, Positions, Side
 from streamjoin.core.batch import Batch
+
+
+def describe(keys: "Sequence[HotKey]") -> str:
+    """Decisions of one shard as a text to be compared."""
+    return json.dumps([asdict(hot) for hot in keys], separators=(",", ":"))
 
 
 @dataclass(frozen=True)

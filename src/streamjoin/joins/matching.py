@@ -5,7 +5,7 @@ Which rows are indexed, and by what, is the *method* of a direction: see `joins.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,9 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex, PairPositions
 from streamjoin.core.keys import equal_keys
 from streamjoin.core.predicate import mask
-from streamjoin.joins.base import Pairs
+from streamjoin.joins.base import MAX_BYTES, MAX_PAIRS, Pairs
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.shedding.recall import Shares
-
-MAX_PAIRS: Final = 1 << 18
-MAX_BYTES: Final = 64 << 20
-"""Results handed out at once, by number and by average width, where one batch yields very many."""
 
 
 class Index(Protocol):

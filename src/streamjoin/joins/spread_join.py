@@ -94,6 +94,7 @@ class SpreadJoinLogic:
         arrivals: tuple[Arrival, Arrival],
         spread_arrivals: tuple[Arrival, Arrival],
         now_us: int | None = None,
+        end: bool = False,
     ) -> Iterator[Emitted]:
         """Join one batch; `metrics` and `late` then speak of it.
 
@@ -105,13 +106,15 @@ class SpreadJoinLogic:
             What it brings for the shard's cells.
         now_us
             The clock, where idle sides are watched.
+        end
+            Whether the streams end here.
         """
         left, right = (self._without_late_copies(arrival) for arrival in arrivals)
         self._arrivals = left, right
         self._own = own = WindowJoinLogic(self.join, self.state, self._stores[0], self._moved())
         twin = self.state.with_windows(self.spread.windows)
         cells = WindowJoinLogic(self.join, twin, self._stores[1])
-        for emitted in own.on_batch(self._arrivals, now_us):
+        for emitted in own.on_batch(self._arrivals, now_us, end):
             if isinstance(emitted, Pairs):
                 self._sample.add_pairs(emitted)
             yield emitted
@@ -119,7 +122,7 @@ class SpreadJoinLogic:
         self.details = own.details
         self.late = own.late
         if any(self.spread.windows) or any(len(a.batch) for a in spread_arrivals):
-            yield from cells.on_batch(spread_arrivals, now_us)
+            yield from cells.on_batch(spread_arrivals, now_us, end)
             self.metrics += cells.metrics
             self.details += cells.details
             self.late = own.late[0].and_also(cells.late[0]), own.late[1].and_also(cells.late[1])

@@ -15,8 +15,9 @@ from streamjoin.core.stream import Stream
 from streamjoin.core.window import JoinedWindow
 from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
-from streamjoin.joins.base import BlobKey, OutputColumn
+from streamjoin.joins.base import MAX_BYTES, BlobKey, Env, JoinLogic, OutputColumn
 from streamjoin.joins.progress import Progress
+from streamjoin.metrics import METRIC_NAMES
 from streamjoin.planning.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.regulation import Shedding, SheddingState
 
@@ -95,6 +96,31 @@ class WindowJoin:
     def is_ordered(self) -> bool:
         """Whether tuples are joined in the total order, as windows that count them need it."""
         return any(stream.window_rows is not None for stream in self.streams)
+
+    @property
+    def counted_inputs(self) -> tuple[str, ...]:
+        """Names of the inputs, as counters have them."""
+        return "left", "right"
+
+    @property
+    def counter_names(self) -> tuple[str, ...]:
+        """What is counted."""
+        return METRIC_NAMES
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much of the results is held before it leaves."""
+        return MAX_BYTES
+
+    def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
+        """The logic of one shard."""
+        from streamjoin.joins.window_shard import WindowShard
+
+        return WindowShard(self, values, env)
+
+    def marks_of(self, side: int) -> tuple[int, int] | None:
+        """Columns that say how far an input has come: streams have none."""
+        return None
 
     def keeps(self, side: Side) -> bool:
         """Whether rows of a side come out even if they match nothing."""

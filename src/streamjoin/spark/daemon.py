@@ -25,9 +25,10 @@ NEEDED: Final = (
     "pyarrow.parquet",
     "pyspark.sql.streaming.proto.StateMessage_pb2",
     "pyspark.worker",
-    "streamjoin.spark.multi_processor",
+    "streamjoin.joins.multi.shard",
+    "streamjoin.joins.table.shard",
+    "streamjoin.joins.window_shard",
     "streamjoin.spark.processor",
-    "streamjoin.spark.table_processor",
 )
 _THREADS: Final = Path("/proc/self/task")
 

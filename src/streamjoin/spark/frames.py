@@ -2,45 +2,41 @@
 
 import uuid
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Literal
 
-import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, DoubleType, StructField
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, DoubleType
 
 from streamjoin._typing import SIDES
 from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
-from streamjoin.errors import ConfigError, DataError
+from streamjoin.errors import ConfigError
 from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.columns import SIDE_NAMES
+from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, copies, grid_for
 from streamjoin.joins.spread_join import can_spread
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.spark.clocks import check_ahead, with_ahead
-from streamjoin.spark.columns import filtered, naming_of, numbered, refuse_collation
-from streamjoin.spark.gate import GateFolder
-from streamjoin.spark.hot_keys import HotFolder, find_folder
-from streamjoin.spark.labels import shard_labels, shards_of_tasks
+from streamjoin.spark.channel import Channel, find_folder
+from streamjoin.spark.clocks import check_ahead
+from streamjoin.spark.columns import filtered, naming_of, refuse_collation
+from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.late import LateSink
-from streamjoin.spark.pack import PACKED_DDL, Packer
-from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
-from streamjoin.spark.processor import ShardJoin
-from streamjoin.spark.requirements import (
-    has_fixed_partitions,
-    n_cores,
-    prepare,
-    refuse_too_much_memory,
+from streamjoin.spark.operator import (
+    Division,
+    Input,
+    arrow_schema,
+    check_name,
+    operate,
+    refuse_budget,
+    refuse_freshness,
 )
+from streamjoin.spark.plans import COUNTERS, JoinPlan, remember
+from streamjoin.spark.processor import Shard
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.stateful import ShardProcessor
-
-MOST_SHARDS: Final = 4096
 
 
 def join(
@@ -218,57 +214,74 @@ def join(
         refuse_freshness(left)
     _refuse_collations(settings, left, right)
     check_name(name, left, right)
-    late = (
-        None
-        if late_rows is None
-        else LateSink.at(
-            late_rows, name, dict(zip(SIDE_NAMES, settings.streams, strict=True)), naming
-        )
-    )
-    n_partitions = prepare(spark, streaming=left.isStreaming)
-    n_shards = n_shards_of(shards, spark, n_partitions)
-    routing = _routing(settings, n_shards, _rates(rates))
+    late = None
+    if late_rows is not None:
+        inputs = dict(zip(SIDE_NAMES, settings.streams, strict=True))
+        late = LateSink.at(late_rows, name, inputs, naming)
+    division = Division.of(shards, spark, streaming=left.isStreaming)
+    routing = _routing(settings, division.n_shards, _rates(rates))
     calibration = load()
     if calibration is not None:
         settings = replace(settings, operations=calibration.operations)
     if settings.shedding is not None:
-        limits = over_shards(settings.shedding, routing.n_shards, n_cores(spark), copies(routing))
+        limits = over_shards(settings.shedding, routing.n_shards, division.n_cores, copies(routing))
         settings = replace(settings, shedding=limits)
     resolved = replace(resolved, join=settings)
+    channel = _channel(hot_keys, settings, replace(division, n_shards=routing.n_shards), left, name)
+    tasks = () if channel is None else channel.tasks
     join_id = uuid.uuid4().hex
-    labels = tuple(shard_labels(routing.n_shards))
-    tasks = shards_of_tasks(labels, n_partitions)
-    may_spread = left.isStreaming and can_spread(settings) and len(tasks) > 1
-    has_gate = settings.shedding is not None and settings.shedding.has_gate
-    folder = find_folder(hot_keys, spark, may_spread or (left.isStreaming and has_gate))
-    hot = HotFolder(folder, name, labels, tasks) if folder and may_spread else None
-    gate = GateFolder(folder, name) if folder and has_gate else None
-    plan = JoinPlan(
-        name,
-        resolved,
-        routing,
-        n_partitions,
-        left.isStreaming,
-        late.folder if late else None,
-        hot.folder if hot else None,
-        budget,
+    remember(
+        join_id,
+        JoinPlan(
+            name,
+            resolved,
+            routing,
+            division.n_partitions,
+            left.isStreaming,
+            late.folder if late else None,
+            channel.folder if channel and tasks else None,
+            budget,
+        ),
     )
-    remember(join_id, plan)
-    shard = ShardJoin(
+    labels = tuple(shard_labels(routing.n_shards))
+    shard = Shard(
         join=settings,
-        routing=routing,
         labels=labels,
+        routing=routing,
         form=OutputForm(settings.output, _output_types(settings, left, right), COUNTERS + join_id),
         agreed={**settings.describe(), "shards": routing.describe()},
         join_id=join_id,
         late=late,
-        hot=hot,
-        gate=gate,
+        channel=channel,
     )
-    result = shard.form.finish(_emitted(left, right, shard, ahead_us), name)
+    has_ahead = ahead_us is not None
+    inputs_of = [
+        Input(
+            frame,
+            StreamShaper(settings, side, labels, routing, tasks, has_ahead=has_ahead),
+            settings.streams[side].time,
+            ahead_us,
+        )
+        for side, frame in zip(SIDES, (left, right), strict=True)
+    ]
+    result = operate(shard, inputs_of, name)
     if resolved.rest is None:
         return result
     return filtered(result, _columns_by_side(settings), resolved.rest)
+
+
+def _channel(
+    asked: object, join: WindowJoin, division: Division, frame: DataFrame, name: str
+) -> Channel | None:
+    """The way from shards to map tasks, where hot keys may be spread or rows turned away."""
+    live = frame.isStreaming
+    may_spread = live and can_spread(join) and len(division.tasks) > 1
+    has_gate = live and join.shedding is not None and join.shedding.has_gate
+    folder = find_folder(asked, frame.sparkSession, may_spread or has_gate)
+    if folder is None:
+        return None
+    tasks = division.tasks if may_spread else ()
+    return Channel(folder, name, division.labels, tasks, has_gate=has_gate)
 
 
 def _columns_by_side(join: WindowJoin) -> dict[str, dict[str, str]]:
@@ -281,51 +294,6 @@ def _columns_by_side(join: WindowJoin) -> dict[str, dict[str, str]]:
         }
         for side, stream in zip(SIDES, join.streams, strict=True)
     }
-
-
-def _emitted(
-    left: DataFrame, right: DataFrame, shard: ShardJoin, ahead_us: int | None
-) -> DataFrame:
-    packed = []
-    for side, frame in zip(SIDES, (left, right), strict=True):
-        rows = numbered(frame)
-        if ahead_us is not None:
-            rows = with_ahead(rows, rows.columns[shard.join.streams[side].time], ahead_us)
-        packer = Packer(
-            shard.join, side, shard.labels, shard.routing, shard.hot, shard.gate,
-            has_ahead=ahead_us is not None,
-        )  # fmt: skip
-        packed.append(rows.mapInArrow(packer, PACKED_DDL))
-    groups = packed[0].unionAll(packed[1]).groupBy("shard")
-    if not left.isStreaming:
-        return groups.applyInArrow(shard.bounded, shard.form.schema)
-    processor = ShardProcessor(shard)
-    return groups.transformWithStateInPandas(processor, shard.form.schema, "Append", "None")
-
-
-def check_name(name: object, *frames: DataFrame) -> None:
-    """Refuse a name for counters that a join before has."""
-    if not isinstance(name, str) or not name:
-        msg = f"name: got {name!r}; allowed: a non-empty string"
-        raise ConfigError(msg)
-    if any(plan.name == name for frame in frames for plan in plans_of(frame)):
-        msg = f"name: {name!r} is the name of a join before this one; allowed: another name"
-        raise ConfigError(msg)
-
-
-def refuse_budget(budget: Budget, frame: DataFrame) -> None:
-    """Refuse a budget where it would mean nothing."""
-    if not frame.isStreaming:
-        msg = "budget: got one for batch DataFrames; allowed: with streams (their time is budgeted)"
-        raise ConfigError(msg)
-    refuse_too_much_memory(budget, frame.sparkSession)
-
-
-def refuse_freshness(frame: DataFrame) -> None:
-    """Refuse freshness where nearly nothing would be fresh: at the end of all rows."""
-    if not frame.isStreaming:
-        msg = "freshness: got one for batch DataFrames; allowed: with streams (tables have no now)"
-        raise ConfigError(msg)
 
 
 def _rates(rates: object) -> tuple[float, float]:
@@ -371,22 +339,6 @@ def _refuse_collations(join: WindowJoin, left: DataFrame, right: DataFrame) -> N
         refuse_collation(frames[side], position, argument)
 
 
-def arrow_schema(frame: DataFrame, argument: str) -> pa.Schema:
-    """Schema of a DataFrame in Arrow's words."""
-    return pa.schema([_arrow_field(field, argument) for field in frame.schema.fields])
-
-
-def _arrow_field(field: StructField, argument: str) -> pa.Field:
-    try:
-        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"))
-    except PySparkException:
-        msg = (
-            f"{argument}: column {field.name!r} has type {field.dataType.simpleString()}, which"
-            " cannot be sent to Python; allowed: types that Arrow has (drop or cast it)"
-        )
-        raise DataError(msg) from None
-
-
 def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tuple[DataType, ...]:
     fields = left.schema.fields, right.schema.fields
     kinds: list[DataType] = []
@@ -400,18 +352,3 @@ def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tu
             kind = fields[1 - column.side][column.other].dataType
         kinds.append(kind)
     return tuple(kinds)
-
-
-def n_shards_of(asked: int | None, spark: SparkSession, n_partitions: int) -> int:
-    """The number of shards: as asked, or one per core; on a cluster, one per partition.
-
-    A query is refused with other shards than it had, and the cores of a cluster are not always all
-    there when it is started again.
-    """
-    if asked is None:
-        most = MOST_SHARDS if has_fixed_partitions(spark) else n_cores(spark)
-        return min(n_partitions, most)
-    if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MOST_SHARDS:
-        msg = f"shards: got {asked!r}; allowed: a whole number from 1 to {MOST_SHARDS}"
-        raise ConfigError(msg)
-    return asked

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from streamjoin._names import ANY_CASE, Naming
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
-from streamjoin.joins.late_rows import LateRows
+from streamjoin.joins.base import Late
 from streamjoin.spark.folders import reachable, system_of, write_whole
 from streamjoin.spark.worker import Run
 
@@ -47,17 +47,16 @@ class LateSink:
                 raise ConfigError(msg)
         return cls(found, name)
 
-    def write(
-        self, name: str, late: LateRows, stream: Stream, run: Run, shard: int, sequence: int
-    ) -> None:
+    def write(self, late: Late, run: Run, shard: int, sequence: int) -> None:
         """Write one input's late rows of one batch."""
-        if not len(late):
+        if not len(late.rows):
             return
-        columns = [*late.rows.columns[: len(stream.schema)], pa.array(late.late_by)]
-        table = pa.table(columns, names=[*stream.schema.names, LATE_BY])
+        names = late.stream.schema.names
+        columns = [*late.rows.rows.columns[: len(names)], pa.array(late.rows.late_by)]
+        table = pa.table(columns, names=[*names, LATE_BY])
         system, root = system_of(self.folder)
         join = quote(self.name, safe="")
-        path = f"{root}/{name}/{run.query}-{join}-{shard:04d}-{sequence:08d}.parquet"
+        path = f"{root}/{late.name}/{run.query}-{join}-{shard:04d}-{sequence:08d}.parquet"
         write_whole(
             system, path, run.attempt, lambda draft: pq.write_table(table, draft, filesystem=system)
         )

@@ -15,33 +15,29 @@ from streamjoin.errors import ConfigError
 from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
-from streamjoin.joins.multi.metrics import names as metric_names
 from streamjoin.joins.multi.output import NEWEST, REACHED, prefixed
-from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
+from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, shares_for
-from streamjoin.spark.clocks import check_ahead, with_ahead
-from streamjoin.spark.columns import filtered, naming_of, numbered, refuse_collation
+from streamjoin.spark.channel import Channel, find_folder
+from streamjoin.spark.clocks import check_ahead
+from streamjoin.spark.columns import filtered, naming_of, refuse_collation
 from streamjoin.spark.folders import reachable
-from streamjoin.spark.frames import (
+from streamjoin.spark.late import LateSink
+from streamjoin.spark.operator import (
+    Division,
+    Input,
     arrow_schema,
     check_name,
-    n_shards_of,
+    operate,
     refuse_budget,
     refuse_freshness,
 )
-from streamjoin.spark.hot_keys import find_folder
-from streamjoin.spark.labels import shard_labels
-from streamjoin.spark.late import LateSink
-from streamjoin.spark.multi_pack import PlanPacker
-from streamjoin.spark.multi_processor import PlanShard
-from streamjoin.spark.pack import PACKED_DDL
-from streamjoin.spark.plan_folder import PlanFolder
 from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
-from streamjoin.spark.requirements import n_cores, prepare
+from streamjoin.spark.processor import Shard
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.stateful import ShardProcessor
 from streamjoin.windows import Rows
 
 
@@ -190,11 +186,12 @@ def multi_join(
     streaming = frames[0].isStreaming
     inputs = {i.name: i.stream for step in resolved.steps for i in step.join.inputs if not i.end}
     late = None if late_rows is None else LateSink.at(late_rows, name, inputs, naming)
-    n_partitions = prepare(spark, streaming=streaming)
-    labels = tuple(shard_labels(n_shards_of(shards, spark, n_partitions)))
-    resolved = _over_shards(_calibrated(resolved), len(labels), n_cores(spark))
+    division = Division.of(shards, spark, streaming=streaming)
+    resolved = _over_shards(_calibrated(resolved), division.n_shards, division.n_cores)
     folder = _shared_folder(shared, spark, budget, n_steps)
-    between = None if folder is None else PlanFolder(folder, name, n_steps, len(labels))
+    channel = None
+    if folder is not None:
+        channel = Channel(folder, name, division.labels, n_operators=n_steps)
     made: list[DataFrame] = []
     for number, step in enumerate(resolved.steps):
         last = number == n_steps - 1
@@ -204,15 +201,15 @@ def multi_join(
             called,
             resolved,
             number,
-            len(labels),
-            n_partitions,
+            division.n_shards,
+            division.n_partitions,
             streaming,
             late.folder if late else None,
             budget,
             where,
             folder,
         )
-        made.append(_operator(step, frames, labels, late, between, plan_made, ahead_us))
+        made.append(_operator(step, frames, division.labels, late, channel, plan_made, ahead_us))
     result = made[-1]
     if where is None:
         return result
@@ -227,45 +224,34 @@ def _operator(
     frames: list[DataFrame],
     labels: tuple[int, ...],
     late: LateSink | None,
-    shared: PlanFolder | None,
+    channel: Channel | None,
     plan: MultiPlan,
     ahead_us: int | None,
 ) -> DataFrame:
     join_id = uuid.uuid4().hex
     remember(join_id, plan)
-    form = _form(step.join, frames, COUNTERS + join_id)
+    join = step.join
+    is_one_of_several = len(plan.resolved.steps) > 1
+    operator = PlanOperator(join, (plan.resolved.tree, step.nodes) if is_one_of_several else None)
     routing: Routing = ByKey(len(labels))
-    if step.join.attributes:
-        routing = shares_for(len(labels), step.join.attributes, len(frames))
-    shard = PlanShard(
-        join=step.join,
+    if join.attributes:
+        routing = shares_for(len(labels), join.attributes, len(frames))
+    shard = Shard(
+        join=operator,
         labels=labels,
-        form=form,
         routing=routing,
-        agreed={**step.join.describe(), "shards": routing.describe()},
+        form=_form(operator, frames, COUNTERS + join_id),
+        agreed={**join.describe(), "shards": routing.describe()},
         join_id=join_id,
         late=late,
-        shared=shared,
-        step=plan.step,
-        plan=(plan.resolved.tree, step.nodes) if len(plan.resolved.steps) > 1 else None,
+        channel=None if channel is None else replace(channel, operator=plan.step),
     )
-    packed = []
-    for number, (frame, one) in enumerate(zip(frames, step.join.inputs, strict=True)):
-        rows, has_ahead = numbered(frame), ahead_us is not None and one.end is None
-        if ahead_us is not None and has_ahead:
-            rows = with_ahead(rows, rows.columns[one.stream.time], ahead_us)
-        packer = PlanPacker(step.join, number, labels, routing, has_ahead=has_ahead)
-        packed.append(rows.mapInArrow(packer, PACKED_DDL))
-    rows = packed[0]
-    for more in packed[1:]:
-        rows = rows.unionAll(more)
-    groups = rows.groupBy("shard")
-    if frames[0].isStreaming:
-        processor = ShardProcessor(shard)
-        emitted = groups.transformWithStateInPandas(processor, form.schema, "Append", "None")
-    else:
-        emitted = groups.applyInArrow(shard.bounded, form.schema)
-    return form.finish(emitted, plan.name)
+    inputs = []
+    for number, (frame, one) in enumerate(zip(frames, join.inputs, strict=True)):
+        bound_us = ahead_us if one.end is None else None
+        shaper = StreamShaper(join, number, labels, routing, has_ahead=bound_us is not None)
+        inputs.append(Input(frame, shaper, one.stream.time, bound_us))
+    return operate(shard, inputs, plan.name)
 
 
 def _shared_folder(
@@ -285,7 +271,8 @@ def _shared_folder(
     return folder
 
 
-def _form(join: MultiJoin, frames: list[DataFrame], counters: str) -> OutputForm:
+def _form(operator: PlanOperator, frames: list[DataFrame], counters: str) -> OutputForm:
+    join = operator.join
     types: list[DataType] = []
     for one in join.output:
         known = one.position >= 0
@@ -297,8 +284,7 @@ def _form(join: MultiJoin, frames: list[DataFrame], counters: str) -> OutputForm
         columns = (*columns, *added)
         types += [LongType(), LongType()]
         marks = 2
-    metrics = metric_names([one.name for one in join.inputs])
-    return OutputForm(columns, tuple(types), counters, metrics, marks)
+    return OutputForm(columns, tuple(types), counters, operator.counter_names, marks)
 
 
 def _calibrated(resolved: ResolvedPlan) -> ResolvedPlan:

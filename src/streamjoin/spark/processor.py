@@ -1,203 +1,185 @@
-"""One window join per shard, called once per micro-batch."""
+"""What a shard does when Spark calls it: any `Join`, once per micro-batch.
+
+Rows of some joins may wait while the stream brings more (*timed* joins). Spark runs one batch
+without data whenever the watermark has moved and nothing new is there; the number of the batch is
+that watermark, so such a batch comes when the stream pauses. Then a timer of each shard that left
+something goes off, and all of it is answered: with the trigger `availableNow` the query so ends
+with nothing left.
+"""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from time import thread_time_ns, time_ns
-from typing import Any, Final, Protocol
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from streamjoin._typing import LEFT, RIGHT, SIDES
 from streamjoin.core.sealed import parse_json
 from streamjoin.errors import StateError
-from streamjoin.joins.base import MemoryStore
-from streamjoin.joins.columns import SIDE_NAMES
-from streamjoin.joins.logic import WindowJoinLogic
-from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
+from streamjoin.joins.base import MAX_PAIRS, Env, Join, JoinLogic, MemoryStore
+from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import Routing
-from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState, refuse_other
-from streamjoin.metrics import METRIC_NAMES, JoinCounts
-from streamjoin.spark.arrivals import PackedRow, from_batches, from_frames, unpack, unpack_spread
-from streamjoin.spark.gate import GateFolder
-from streamjoin.spark.hot_keys import HotFolder
+from streamjoin.joins.window_join import refuse_other
+from streamjoin.spark.channel import Channel
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.store import MapState, SparkStore
 from streamjoin.spark.worker import Run, running
 
-SPREAD: Final = 16
-"""First number in the state's keys of rows that were spread to a shard."""
+
+class Call(NamedTuple):
+    """When and for what a shard is called."""
+
+    label: int  # its name in Spark
+    now_us: int | None  # the same when the batch is run again
+    end: bool  # whether the stream pauses or ends
+    run: Run
 
 
 @dataclass(frozen=True)
-class ShardJoin:
-    """What a shard needs to know of the join.
+class Shard:
+    """What a shard needs to know of the join that it runs."""
 
-    Parameters
-    ----------
-    join
-        Settings.
-    routing
-        Which rows come to which shard.
-    labels
-        The shards' names in Spark, in order.
-    form
-        How results leave.
-    agreed
-        What a checkpoint must agree on.
-    join_id
-        Names the local copies of this plan.
-    late
-        Where late rows go; None for nowhere.
-    hot
-        Where decisions about hot keys go; None if keys are not spread.
-    gate
-        Where decisions about rows to turn away go; None if none are.
-    """
-
-    join: WindowJoin
+    join: Join
+    labels: tuple[int, ...]  # the shards' names in Spark, in order
     routing: Routing
-    labels: tuple[int, ...]
     form: OutputForm
-    agreed: dict[str, str]
-    join_id: str
+    agreed: dict[str, str]  # what a checkpoint must agree on
+    join_id: str  # names the local copies of this join
     late: LateSink | None = None
-    hot: HotFolder | None = None
-    gate: GateFolder | None = None
+    channel: Channel | None = None
+    is_timed: bool = False
 
     def on_batch(
-        self, windows: MapState, label: int, packed: list[PackedRow], run: Run
+        self, state: MapState, packed: Sequence[PackedRow], call: Call
     ) -> Iterator[pa.Table]:
-        """Join one shard's part of a micro-batch: result rows, and at last the counters.
+        """Join one shard's part of a micro-batch: result rows, and at last the counters."""
+        for table, _ in self.joined(state, packed, call):
+            yield table
 
-        Decides from the committed state and the batch alone, so a retried batch gives the same
-        rows.
-        """
+    def joined(
+        self, state: MapState, packed: Sequence[PackedRow], call: Call
+    ) -> Iterator[tuple[pa.Table, JoinLogic]]:
+        """The same, with the logic, which at the end says whether something waits."""
         started = thread_time_ns()
-        copies = local_folder(f"{self.join_id}-{run.query}", label)
-        stores = SparkStore(windows, copies), SparkStore(windows, copies, SPREAD)
-        state, spread = self._read(stores[0].read_directory())
-        self._check_hot(spread, label, packed, run)
-        arrivals, now_us = unpack(self.join, packed)
-        cells = unpack_spread(self.join, packed, state.watermark)
-        logic = SpreadJoinLogic(self.join, (state, spread), stores)
-        results = logic.on_batch(arrivals, cells, now_us)
-        for columns in gather(emitted.take(self.join.output) for emitted in results):
-            yield self.form.table(columns)
-        self._write_late(logic, label, run)
-        self._decide_hot(logic, label, packed, run)
-        cpu_us = (thread_time_ns() - started) / 1000
-        logic.charge(cpu_us)
-        metrics = replace(logic.metrics, cpu_us=round(cpu_us))
-        if self.gate is not None and label == self.labels[0]:
-            behind = self._decide_gate(logic, self.gate, packed, run)
-            metrics = replace(metrics, lagging=max(metrics.lagging, behind))
-        directory = {"agreed": self.agreed, **state.to_dict()}
-        if spread:
-            directory["spread"] = spread.to_dict()
-        stores[0].write_directory(json.dumps(directory, separators=(",", ":")).encode())
-        stores[0].drop_other_copies(
-            stores[0].copies(state.windows) | stores[1].copies(spread.windows)
-        )
-        yield self.form.counters_table(self._counters(metrics, label, packed), logic.details)
-
-    def _read(self, directory: bytes | None) -> tuple[WindowJoinState, SpreadState]:
-        if directory is None:
-            return WindowJoinState(), SpreadState()
-        values = read_agreed(directory, self.agreed)
-        spread = values.pop("spread", None)
-        known = SpreadState() if spread is None else SpreadState.from_dict(spread)
-        return WindowJoinState.from_dict(values), known
-
-    def _check_hot(
-        self, spread: SpreadState, label: int, packed: list[PackedRow], run: Run
-    ) -> None:
-        if self.hot is not None:
-            self.hot.check(run, label, spread.keys, {row.known for row in packed})
-        elif spread:
-            msg = (
-                "hot_keys: the checkpoint holds keys that are spread over shards; allowed: a folder"
-                " that all machines see, as before"
-            )
-            raise StateError(msg)
-
-    def _decide_hot(
-        self, logic: SpreadJoinLogic, label: int, packed: list[PackedRow], run: Run
-    ) -> None:
-        if self.hot is None or run.batch is None:
-            return
-        rows = sum(row.task_rows for row in packed), sum(row.all_rows for row in packed)
-        hot = logic.decide(run.batch, rows, self.labels.index(label), self.hot.tasks)
-        if hot is not None:
-            self.hot.write(run, label, hot)
-
-    def _decide_gate(
-        self, logic: SpreadJoinLogic, gate: GateFolder, packed: list[PackedRow], run: Run
-    ) -> int:
-        """Decide what later batches let in; whether this one took longer than the streams' time."""
-        took = (time_ns() / 1000 - min(row.began for row in packed)) / 1e6
-        decided = logic.decide_gate(took)
-        if decided is None:
-            return 0
-        gate.write(run, (decided.shares[LEFT], decided.shares[RIGHT]))
-        return int(decided.is_behind)
-
-    def _counters(self, metrics: JoinCounts, label: int, packed: list[PackedRow]) -> list[float]:
-        """The counters of one shard, without rows that another one counts."""
-        shard = self.labels.index(label)
-        counted: dict[str, int] = {}
-        for side, name in ((LEFT, "left"), (RIGHT, "right")):
-            total = sum(int(row.total) for row in packed if row.side == side)
-            counted[f"rows_{name}"] = total if shard == 0 else 0
-            if not self.routing.counts(shard, side):
-                once = ("late", "idle_late", "dropped")
-                counted |= {f"{cause}_{name}": 0 for cause in once}
-            if shard == 0:
-                before = counted.get(f"dropped_{name}", getattr(metrics, f"dropped_{name}"))
-                turned_away = sum(int(row.dropped) for row in packed if row.side == side)
-                counted[f"dropped_{name}"] = before + turned_away
-        counts = replace(metrics, **counted, busiest=metrics.work)
-        return [getattr(counts, name) for name in METRIC_NAMES]
-
-    def _write_late(self, logic: SpreadJoinLogic, label: int, run: Run) -> None:
-        """Keep the late rows of a batch, if asked to."""
-        shard = self.labels.index(label)
-        for side in SIDES:
-            if self.late is not None and self.routing.counts(shard, side):
-                stream, number = self.join.streams[side], logic.state.sequence
-                self.late.write(SIDE_NAMES[side], logic.late[side], stream, run, shard, number)
+        copies = local_folder(f"{self.join_id}-{call.run.query}", call.label)
+        store = SparkStore(state, copies)
+        directory = store.read_directory()
+        values = None if directory is None else read_agreed(directory, self.agreed)
+        number = self.labels.index(call.label)
+        logic = self.join.build(values, self._env(number, call, state, copies))
+        for table in self._results(logic, packed, call):
+            yield table, logic
+        self._keep_late(logic, number, call.run)
+        logic.charge((thread_time_ns() - started) / 1000)
+        kept = {"agreed": self.agreed, **logic.to_dict()}
+        store.write_directory(json.dumps(kept, separators=(",", ":")).encode())
+        known = (s.copies(w) for s, w in logic.remembered() if isinstance(s, SparkStore))
+        store.drop_other_copies(set().union(*known))
+        yield self._last(logic, number, packed), logic
 
     def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""
-        logic = WindowJoinLogic(self.join, WindowJoinState(), MemoryStore())
-        packed = from_batches(batches)
-        arrivals, _ = unpack(self.join, packed)
-        results = logic.on_batch(arrivals, end=True)
-        for columns in gather(emitted.take(self.join.output) for emitted in results):
-            yield from self.form.table(columns).to_batches()
-        counters = self._counters(logic.metrics, key[0].as_py(), packed)
-        yield from self.form.counters_table(counters, logic.details).to_batches()
+        started = thread_time_ns()
+        call, packed = Call(key[0].as_py(), None, True, running()), read_packed(batches)
+        number, store = self.labels.index(call.label), MemoryStore()
+        logic = self.join.build(None, Env(number, len(self.labels), None, lambda _: store, _now_us))
+        for table in self._results(logic, packed, call):
+            yield from table.to_batches()
+        logic.charge((thread_time_ns() - started) / 1000)
+        yield from self._last(logic, number, packed).to_batches()
 
+    def _env(self, number: int, call: Call, state: MapState, copies: Any) -> Env:
+        channel = None if self.channel is None else self.channel.at(call.run, call.label)
+        return Env(
+            number,
+            len(self.labels),
+            call.run.batch,
+            lambda first: SparkStore(state, copies, first),
+            _now_us,
+            channel,
+        )
 
-class Shard(Protocol):
-    """What a shard does with its part of a micro-batch: `ShardJoin`, and that of a plan."""
+    def _keep_late(self, logic: JoinLogic, number: int, run: Run) -> None:
+        """Keep the late rows of a batch, if asked to."""
+        if self.late is not None:
+            for late in logic.late:
+                if self.routing.counts(number, late.side):
+                    self.late.write(late, run, number, logic.sequence)
 
-    def on_batch(
-        self, windows: MapState, label: int, packed: list[PackedRow], run: Run
+    def _results(
+        self, logic: JoinLogic, packed: Sequence[PackedRow], call: Call
     ) -> Iterator[pa.Table]:
-        """Join it: result rows, and at last the counters."""
+        results = logic.on_batch(packed, call.now_us, call.end)
+        for columns in gather(results, self.join.piece_bytes):
+            yield self.form.table(columns)
+
+    def _last(self, logic: JoinLogic, number: int, packed: Sequence[PackedRow]) -> pa.Table:
+        """The row with the counters, and with how far the join has come if another one follows."""
+        counts = self._counts(logic, number, packed)
+        values = [counts.get(name, 0) for name in self.join.counter_names]
+        return self.form.counters_table(values, logic.details, logic.marks)
+
+    def _counts(
+        self, logic: JoinLogic, number: int, packed: Sequence[PackedRow]
+    ) -> dict[str, float]:
+        """The counters of one shard, without rows that another one counts."""
+        counts = dict(logic.counts)
+        for side, name in enumerate(self.join.counted_inputs):
+            mine = [row for row in packed if row.side == side]
+            counts[f"rows_{name}"] = sum(int(row.total) for row in mine) if number == 0 else 0
+            if not self.routing.counts(number, side):
+                counts |= {f"{cause}_{name}": 0 for cause in ("late", "idle_late", "dropped")}
+            if number == 0:
+                turned_away = sum(int(row.dropped) for row in mine)
+                counts[f"dropped_{name}"] = counts.get(f"dropped_{name}", 0) + turned_away
+        counts["busiest"] = counts["work"]
+        return counts
+
+
+def _now_us() -> float:
+    return time_ns() / 1000
 
 
 def join_frames(
-    shard: Shard, windows: MapState, label: int, rows: Iterator[pd.DataFrame]
+    shard: Shard,
+    state: tuple[StatefulProcessorHandle, MapState],
+    label: int,
+    rows: Iterable[pd.DataFrame],
+    times: Any,
+    end: bool,
 ) -> Iterator[pd.DataFrame]:
     """What a shard makes of its part of a micro-batch, as Spark brings and takes it."""
-    for table in shard.on_batch(windows, label, from_frames(rows), running()):
+    handle, windows = state
+    packed = read_frames(rows)
+    now_us = clock_of(packed)
+    if shard.is_timed:
+        now_us = 1000 * int(times.getCurrentProcessingTimeInMs())
+        for timer in list(handle.listTimers()):
+            handle.deleteTimer(timer)
+    waits = False
+    for table, logic in shard.joined(windows, packed, Call(label, now_us, end, running())):
         yield to_frame(table)
+        waits = logic.waits
+    if waits and shard.is_timed:
+        handle.registerTimer(int(times.getCurrentWatermarkInMs()) + 1)
+
+
+def read_frames(frames: Iterable[pd.DataFrame]) -> list[PackedRow]:
+    """Packed rows as the state API hands them over."""
+    names = list(PackedRow._fields)
+    rows = (frame[names].itertuples(index=False, name=None) for frame in frames)
+    return [PackedRow(*row) for part in rows for row in part]
+
+
+def to_frame(table: pa.Table) -> pd.DataFrame:
+    """A frame over the same memory."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
 
 
 def read_agreed(directory: bytes, agreed: dict[str, str]) -> dict[str, Any]:
@@ -212,15 +194,7 @@ def read_agreed(directory: bytes, agreed: dict[str, str]) -> dict[str, Any]:
     return values
 
 
-def to_frame(table: pa.Table) -> pd.DataFrame:
-    """A frame over the same memory."""
-    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return frame
-
-
-def gather(
-    parts: Iterator[list[pa.Array]], most_bytes: int = MAX_BYTES
-) -> Iterator[list[pa.Array]]:
+def gather(parts: Iterator[list[pa.Array]], most_bytes: int) -> Iterator[list[pa.Array]]:
     """Join small results into large ones: a frame costs Spark milliseconds whatever its size."""
     held: list[list[pa.Array]] = []
     rows, size = 0, 0

@@ -82,6 +82,7 @@ class OutputForm:
 
     def table(self, columns: list[pa.Array]) -> pa.Table:
         """Result rows as the operator emits them."""
+        columns = [*columns, *[pa.nulls(len(columns[0]), pa.int64())] * self.marks]
         if self.flat:
             arrays = [c.view(pa.int64()) if _is_instant(c.type) else c for c in columns]
             return pa.table([*arrays, pa.nulls(len(columns[0]), pa.string())], self.schema.names)

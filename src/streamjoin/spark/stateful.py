@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from streamjoin.spark.processor import Shard
-    from streamjoin.spark.table_processor import TableShard
 
 # Types, not DDL text: PySpark would ask the JVM to parse text in every task.
 STATE_KEY: Final = StructType(
@@ -34,10 +33,13 @@ STATE_VALUE: Final = StructType([StructField("blob", BinaryType())])
 _SERIALIZER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
 
-class _Processor(StatefulProcessor):
-    """Holds a shard that is unpickled when it is first needed, and the one state variable."""
+class ShardProcessor(StatefulProcessor):
+    """Runs a `Shard` on its state in every micro-batch, and when the stream pauses if it is timed.
 
-    def __init__(self, shard: Any) -> None:
+    The shard is unpickled when it is first needed.
+    """
+
+    def __init__(self, shard: "Shard") -> None:
         self._pickled: bytes = _SERIALIZER.dumps(shard)
 
     @cached_property
@@ -49,30 +51,6 @@ class _Processor(StatefulProcessor):
         self._handle = handle
         self._windows = handle.getMapState("windows", STATE_KEY, STATE_VALUE)
 
-    def close(self) -> None:
-        """Nothing to release; called by Spark."""
-
-
-class ShardProcessor(_Processor):
-    """Runs a `Shard`, of a window join or of many streams, on the state of each shard."""
-
-    def __init__(self, shard: "Shard") -> None:
-        super().__init__(shard)
-
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:
-        """Join one shard's part of a micro-batch; called by Spark."""
-        from streamjoin.spark.processor import join_frames
-
-        yield from join_frames(self._shard, self._windows, int(key[0]), rows)
-        settle()
-
-
-class TableProcessor(_Processor):
-    """Runs a `TableShard` on the state of each shard, and when the stream pauses."""
-
-    def __init__(self, shard: "TableShard") -> None:
-        super().__init__(shard)
-
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:
         """Join one shard's part of a micro-batch; called by Spark."""
         yield from self._joined(key, rows, timerValues, end=False)
@@ -83,8 +61,11 @@ class TableProcessor(_Processor):
         """Answer all that was left, as the stream pauses; called by Spark."""
         yield from self._joined(key, iter(()), timerValues, end=True)
 
+    def close(self) -> None:
+        """Nothing to release; called by Spark."""
+
     def _joined(self, key: Any, rows: Any, times: Any, end: bool) -> Iterator["pd.DataFrame"]:
-        from streamjoin.spark.table_processor import join_frames
+        from streamjoin.spark.processor import join_frames
 
         state = self._handle, self._windows
         yield from join_frames(self._shard, state, int(key[0]), rows, times, end)

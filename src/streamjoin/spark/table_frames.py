@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType
 
@@ -16,18 +15,18 @@ from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import not_negative
 from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
 from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.settings import STREAM, TableJoin
-from streamjoin.spark.columns import naming_of, numbered, refuse_collation
-from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
-from streamjoin.spark.labels import shard_labels
-from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
-from streamjoin.spark.requirements import n_cores, prepare, refuse_too_much_memory
+from streamjoin.joins.table.shaping import TableShaper
+from streamjoin.joins.table.shard import TableOperator
+from streamjoin.spark.columns import naming_of, refuse_collation
+from streamjoin.spark.operator import Division, Input, arrow_schema, check_name, operate
+from streamjoin.spark.plans import COUNTERS, TablePlan, plans_of, remember
+from streamjoin.spark.processor import Shard
+from streamjoin.spark.requirements import refuse_too_much_memory
 from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.stateful import TableProcessor
-from streamjoin.spark.table_pack import PACKED_ROWS_DDL, TablePacker
-from streamjoin.spark.table_processor import METRICS, TableShard
 from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import Table
 
@@ -157,38 +156,33 @@ def table_join(
         on_failure="stale" if on_failure == "stale" else "fail",
         stale_us=not_negative(max_staleness, "max_staleness"),
     )
-    n_partitions = prepare(spark, streaming=stream.isStreaming)
-    labels = tuple(shard_labels(n_shards_of(shards, spark, n_partitions)))
+    division = Division.of(shards, spark, streaming=stream.isStreaming)
     asked, join = join, suited(join, access.current().table)
     # By what was asked for too: another table must not make a query's checkpoint useless.
     is_timed = asked.may_wait or join.may_wait or on_failure == "stale"
     if is_timed:
         _refuse_two_waits(stream)
-    join = join.over_shards(len(labels), n_cores(spark))
+    join = join.over_shards(division.n_shards, division.n_cores)
     join_id = uuid.uuid4().hex
-    remember(join_id, TablePlan(name, join, access, len(labels), n_partitions, algorithm, is_timed))
-    form = OutputForm(join.output, _types(join, stream), COUNTERS + join_id, METRICS)
-    agreed = {**join.describe(), "shards": f"{len(labels)} by key"}
-    shard = TableShard(join, access, form, agreed, join_id, is_timed)
-    packed = numbered(stream).mapInArrow(TablePacker(join, labels, access), PACKED_ROWS_DDL)
-    return form.finish(_emitted(packed, shard), name)
-
-
-def _emitted(packed: DataFrame, shard: TableShard) -> DataFrame:
-    if not packed.isStreaming:
-        return packed.groupBy("shard").applyInArrow(shard.bounded, shard.form.schema)
-    if shard.is_timed and not has_watermark(packed):
-        # It moves with every batch that has rows, whatever becomes of the clock. Nothing is late by
-        # it: its column is dropped before the operator sees it.
-        ticks = packed.withColumn("tick", F.timestamp_millis("tick"))
-        packed = ticks.withWatermark("tick", "0 seconds")
-    packed = packed.drop("tick")
-    return packed.groupBy("shard").transformWithStateInPandas(
-        TableProcessor(shard),
-        shard.form.schema,
-        "Append",
-        "EventTime" if shard.is_timed else "None",
+    remember(
+        join_id,
+        TablePlan(
+            name, join, access, division.n_shards, division.n_partitions, algorithm, is_timed
+        ),
     )
+    operator, routing = TableOperator(join, access), ByKey(division.n_shards)
+    shard = Shard(
+        join=operator,
+        labels=division.labels,
+        routing=routing,
+        form=OutputForm(
+            join.output, _types(join, stream), COUNTERS + join_id, operator.counter_names
+        ),
+        agreed={**join.describe(), "shards": routing.describe()},
+        join_id=join_id,
+        is_timed=is_timed,
+    )
+    return operate(shard, [Input(stream, TableShaper(join, division.labels, access))], name)
 
 
 def _refuse_two_waits(stream: DataFrame) -> None:
@@ -201,11 +195,6 @@ def _refuse_two_waits(stream: DataFrame) -> None:
             "tables but one"
         )
         raise ConfigError(msg)
-
-
-def has_watermark(frame: DataFrame) -> bool:
-    """Whether there is a watermark: Spark allows one only, so that one must do if it moves."""
-    return "EventTimeWatermark" in plan_text(frame)
 
 
 def _folder(given: str | Path | None) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from streamjoin.cli.app import run_app
 from streamjoin.errors import ConfigError, EngineError
 from streamjoin.spark import masters
-from streamjoin.spark.frames import n_shards_of
+from streamjoin.spark.operator import n_shards_of
 from streamjoin.spark.requirements import prepare
 from streamjoin.spark.session import _require_executors
 

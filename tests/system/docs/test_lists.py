@@ -5,8 +5,8 @@ from pathlib import Path
 
 from scripts.check_docs import ROOT
 from streamjoin.joins.multi.metrics import names
+from streamjoin.joins.table.shard import TABLE_COUNTERS as TABLE_NAMES
 from streamjoin.metrics import METRIC_NAMES
-from streamjoin.spark.table_processor import METRICS as TABLE_NAMES
 
 ADVICE = re.compile(r'Advice\(\s*"(\w+)"')
 

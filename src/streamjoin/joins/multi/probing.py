@@ -8,7 +8,7 @@ import numpy as np
 
 from streamjoin._typing import Positions
 from streamjoin.core.index import HashIndex
-from streamjoin.joins.matching import MAX_PAIRS
+from streamjoin.joins.base import MAX_PAIRS
 from streamjoin.joins.multi.settings import FAR
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.planning.nary_cost import FEW

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import Keys, Times
 from streamjoin.core.keys import equal_keys, is_exact
-from streamjoin.joins.base import WEIGHT
-from streamjoin.joins.matching import MAX_BYTES, MAX_PAIRS
+from streamjoin.joins.base import MAX_BYTES, MAX_PAIRS, WEIGHT
 from streamjoin.joins.multi.settings import END, START, MultiJoin
 from streamjoin.joins.multi.states import States, kept
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples

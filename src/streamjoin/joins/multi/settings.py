@@ -156,6 +156,11 @@ class MultiJoin:
         """Whether what comes out goes to another operator of the same plan."""
         return any(column.position == START for column in self.output)
 
+    def marks_of(self, number: int) -> tuple[int, int] | None:
+        """Columns of partial results that say how far the join before has come."""
+        one = self.inputs[number]
+        return None if one.reached is None or one.newest is None else (one.reached, one.newest)
+
     def keeps(self, number: int) -> bool:
         """Whether rows of an input come out alone: they never do."""
         return False

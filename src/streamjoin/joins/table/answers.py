@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import Keys, Positions
 from streamjoin.core.index import HashIndex
 from streamjoin.core.keys import equal_keys
-from streamjoin.joins.matching import MAX_PAIRS
+from streamjoin.joins.base import MAX_PAIRS
 from streamjoin.joins.table.arrivals import row_keys
 from streamjoin.joins.table.settings import STREAM, TABLE, TableJoin
 

@@ -19,7 +19,7 @@ from streamjoin._typing import Keys
 from streamjoin.core.index import HashIndex
 from streamjoin.core.sketch import FrequencySketch
 from streamjoin.core.window import BasicWindow
-from streamjoin.joins.matching import MAX_PAIRS
+from streamjoin.joins.base import MAX_PAIRS
 from streamjoin.joins.table.answers import Columns
 from streamjoin.joins.table.arrivals import row_keys, stored
 from streamjoin.joins.table.settings import TABLE

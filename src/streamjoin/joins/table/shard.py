@@ -1,0 +1,124 @@
+"""A join with a table in one shard, as an engine calls it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from streamjoin.core.window import BasicWindow
+from streamjoin.errors import TableError
+from streamjoin.joins.base import Env, Late, OutputColumn, WindowStore
+from streamjoin.joins.packed import PackedRow
+from streamjoin.joins.table.logic import TableJoinLogic
+from streamjoin.joins.table.settings import TableJoin
+from streamjoin.joins.table.shaping import unpack_rows
+from streamjoin.joins.table.state import TableJoinState
+from streamjoin.metrics import Details
+from streamjoin.tables.access import TableAccess
+
+TABLE_COUNTERS: Final = (
+    "rows", "null", "hits", "looked_up", "loads", "pairs", "alone", "waiting_rows", "spilled_rows",
+    "shed", "reloaded", "cached_rows", "state_bytes", "work", "busiest", "cpu_us",
+)  # fmt: skip
+"""Rows that came, that had no key, that the front stage answered, that were looked up; partitions
+loaded; results with a table row and without; rows that wait, that are spilled, that were spilled
+now and that came again now; table rows that are cached; bytes of all that is kept."""
+
+
+@dataclass(frozen=True)
+class TableOperator:
+    """A join with a table, and how the table is read: the `Join` that an engine runs."""
+
+    join: TableJoin
+    access: TableAccess
+
+    counted_inputs = ()  # each shard counts the rows that came to it
+    counter_names = TABLE_COUNTERS
+
+    @property
+    def output(self) -> tuple[OutputColumn, ...]:
+        """Columns of the result."""
+        return self.join.output
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much of the results is held before it leaves."""
+        return self.join.piece_bytes
+
+    def describe(self) -> dict[str, str]:
+        """What a checkpoint must agree on."""
+        return self.join.describe()
+
+    def build(self, values: dict[str, Any] | None, env: Env) -> "TableShard":
+        """The logic of one shard."""
+        return TableShard(self, values, env)
+
+
+class TableShard:
+    """The `JoinLogic` of a join with a table."""
+
+    marks: tuple[int | None, ...] = ()
+    late: Sequence[Late] = ()
+    sequence = 0
+
+    def __init__(self, operator: TableOperator, values: dict[str, Any] | None, env: Env) -> None:
+        self._join, self._access, self._env = operator.join, operator.access, env
+        self._state = TableJoinState() if values is None else TableJoinState.from_dict(values)
+        self._store = env.store(0)
+
+    def on_batch(
+        self, packed: Sequence[PackedRow], now_us: int | None, end: bool = False
+    ) -> Iterator[list[pa.Array]]:
+        """Join a batch with the table as it is now."""
+        current = self._access.current(self._state.version)
+        changes = None
+        if self._state.version not in ("", current.table.version):
+            changes = current.since(self._state.version)
+        # Where all is joined at once there is no later for which rows could be left.
+        may_leave = self._access.on_failure == "stale" and self._env.batch is not None
+        self._logic = logic = TableJoinLogic(
+            self._join,
+            self._state,
+            self._store,
+            current.table,
+            is_patient=may_leave and self._access.is_patient(current),
+        )
+        arrival = unpack_rows(self._join, packed, current.table)
+        try:
+            yield from logic.on_batch(arrival, now_us or 0, changes, end)
+        except TableError:
+            self._access.forget()
+            raise
+        if logic.counts["loads"] or logic.counts["looked_up"]:
+            current.note_reached()
+
+    def charge(self, cpu_us: float) -> None:
+        """Tell what the batch cost."""
+        self._logic.counts["cpu_us"] = int(cpu_us)
+
+    @property
+    def counts(self) -> Mapping[str, float]:
+        """What happened in the batch."""
+        counts = self._logic.counts
+        counts["work"] = counts["rows"]
+        return counts
+
+    @property
+    def details(self) -> Details:
+        """What else is to be told of it."""
+        return self._logic.details
+
+    @property
+    def waits(self) -> bool:
+        """Whether rows wait or are spilled."""
+        return bool(self._state.waiting or self._state.spilled)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The directory."""
+        return self._state.to_dict()
+
+    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
+        """Pieces of rows that wait, of the cache, and of spilled rows."""
+        state = self._state
+        return [(self._store, [state.waiting, state.cached, state.spilled])]

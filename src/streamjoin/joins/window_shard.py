@@ -1,0 +1,122 @@
+"""A window join in one shard: its own keys and the cells of hot ones, as an engine calls it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from streamjoin._typing import LEFT, RIGHT, SIDES
+from streamjoin.core.window import BasicWindow
+from streamjoin.errors import StateError
+from streamjoin.joins.base import Env, Late, WindowStore
+from streamjoin.joins.columns import SIDE_NAMES
+from streamjoin.joins.packed import PackedRow, unpack, unpack_spread
+from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
+from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.metrics import METRIC_NAMES, Details
+
+SPREAD: Final = 16
+"""First number in the keys of the store of rows that were spread to a shard."""
+
+
+class WindowShard:
+    """The `JoinLogic` of a window join.
+
+    Decides from the committed state and the batch alone, so a batch that is run again gives the
+    same rows.
+    """
+
+    marks: tuple[int | None, ...] = ()
+    waits = False
+
+    def __init__(self, join: WindowJoin, values: dict[str, Any] | None, env: Env) -> None:
+        self._join, self._env = join, env
+        values = None if values is None else dict(values)
+        spread = None if values is None else values.pop("spread", None)
+        self._spread = SpreadState() if spread is None else SpreadState.from_dict(spread)
+        self._state = WindowJoinState() if values is None else WindowJoinState.from_dict(values)
+        self._stores = env.store(0), env.store(SPREAD)
+
+    def on_batch(
+        self, packed: Sequence[PackedRow], now_us: int | None, end: bool = False
+    ) -> Iterator[list[pa.Array]]:
+        """Join a batch."""
+        self._packed = packed
+        self._check_hot()
+        join, state = self._join, self._state
+        left, right = unpack(join.streams, packed)
+        cells = unpack_spread(join.streams, packed, state.watermark)
+        self._logic = SpreadJoinLogic(join, (state, self._spread), self._stores)
+        for emitted in self._logic.on_batch((left, right), (cells[0], cells[1]), now_us, end):
+            yield emitted.take(join.output)
+        self._metrics = self._logic.metrics
+
+    def charge(self, cpu_us: float) -> None:
+        """Tell what the batch cost; decide which keys are spread, and what is let in."""
+        self._decide_hot()
+        self._logic.charge(cpu_us)
+        self._metrics = replace(self._metrics, cpu_us=round(cpu_us))
+        self._decide_gate()
+
+    @property
+    def counts(self) -> Mapping[str, float]:
+        """What happened in the batch."""
+        return {name: getattr(self._metrics, name) for name in METRIC_NAMES}
+
+    @property
+    def details(self) -> Details:
+        """What else is to be told of it."""
+        return self._logic.details
+
+    @property
+    def late(self) -> list[Late]:
+        """Rows that came too late."""
+        rows = self._logic.late
+        return [Late(s, SIDE_NAMES[s], self._join.streams[s], rows[s]) for s in SIDES]
+
+    @property
+    def sequence(self) -> int:
+        """How many batches there were."""
+        return self._state.sequence
+
+    def to_dict(self) -> dict[str, Any]:
+        """The directory."""
+        directory = self._state.to_dict()
+        return {**directory, "spread": self._spread.to_dict()} if self._spread else directory
+
+    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
+        """The basic windows of the shard's own keys, and of its cells."""
+        return zip(self._stores, (self._state.windows, self._spread.windows), strict=True)
+
+    def _check_hot(self) -> None:
+        channel = self._env.channel
+        if channel is not None and channel.tasks:
+            channel.check_hot(self._spread.keys, {row.known for row in self._packed})
+        elif self._spread:
+            msg = (
+                "hot_keys: the checkpoint holds keys that are spread over shards; allowed: a folder"
+                " that all machines see, as before"
+            )
+            raise StateError(msg)
+
+    def _decide_hot(self) -> None:
+        channel, batch = self._env.channel, self._env.batch
+        if channel is None or not channel.tasks or batch is None:
+            return
+        rows = sum(r.task_rows for r in self._packed), sum(r.all_rows for r in self._packed)
+        hot = self._logic.decide(batch, rows, self._env.number, channel.tasks)
+        if hot is not None:
+            channel.tell_hot(hot)
+
+    def _decide_gate(self) -> None:
+        """Decide what later batches let in; count this one if it took longer than its time."""
+        channel = self._env.channel
+        if channel is None or not channel.has_gate:
+            return
+        took = (self._env.now_us() - min(row.began for row in self._packed)) / 1e6
+        gate = self._logic.decide_gate(took)
+        if gate is not None:
+            channel.tell_gate((gate.shares[LEFT], gate.shares[RIGHT]))
+            behind = max(self._metrics.lagging, int(gate.is_behind))
+            self._metrics = replace(self._metrics, lagging=behind)

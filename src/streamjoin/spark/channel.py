@@ -1,0 +1,275 @@
+"""How shards tell later batches what they decided: through files in a folder that all machines see.
+
+Map tasks learn which keys are hot and which part of the rows to let in; the operators of one plan
+learn what the others measured. Everything is decided at the end of a batch, kept in the state of
+the shard that decides, and read by batches after it: so a batch that is run again reads the same
+files. Files appear whole, and what no batch reads any more is removed.
+
+What a lost file costs: hot keys are noticed missing, written again, and the query is to be started
+again; a gate opens; a plan goes on with what was decided before.
+"""
+
+import contextlib
+import json
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+from pyspark.sql import SparkSession
+
+from streamjoin.core.sealed import parse_json
+from streamjoin.errors import StateError
+from streamjoin.joins.hot_keys import HotKey, describe
+from streamjoin.joins.packing import Decided
+from streamjoin.spark.folders import (
+    address,
+    files_in,
+    reachable,
+    read_sealed,
+    system_of,
+    write_sealed,
+    write_whole,
+)
+from streamjoin.spark.requirements import is_connect
+from streamjoin.spark.worker import Run
+
+logger = logging.getLogger(__name__)
+
+_CHECKPOINTS: Final = "spark.sql.streaming.checkpointLocation"
+_BESIDE: Final = "streamjoin-hot-keys"
+_NO_KEYS: Final = "[]"
+OPEN: Final = (1.0, 1.0)
+
+# Names of files: the numbers in them say who wrote them in which batch.
+_HOT: Final = "{}-{}.json"  # label, batch
+_GATE: Final = "gate-{}.json"  # batch
+_PLAN: Final = "plan-{}-{}-{}.json"  # batch, operator, shard
+_DECISIONS: Final = "decisions-{}.json"  # shard
+
+Numbers = tuple[int, ...]
+
+
+def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:
+    """The user's folder for decisions, or the one beside the session's checkpoints, or None.
+
+    What the user asked for is checked in any case; there is a folder only if one is `wanted`.
+    """
+    if asked is False or (asked is None and not wanted):
+        return None
+    if asked is None:
+        return _default_folder(spark)
+    folder = reachable(asked, "hot_keys", "a folder that all machines see, or False")
+    return folder if wanted else None
+
+
+def _default_folder(spark: SparkSession) -> str | None:
+    checkpoints = spark.conf.get(_CHECKPOINTS, None)
+    if not checkpoints:
+        return None
+    here = not is_connect(spark) and str(spark.sparkContext.master).startswith("local")
+    if ":/" not in checkpoints and not here:
+        return None  # which file system it is in is known to Spark only
+    folder = address(f"{checkpoints}/{_BESIDE}")
+    try:
+        system_of(folder)
+    except (pa.ArrowInvalid, OSError) as error:
+        logger.warning("hot keys are not spread: %s cannot be reached (%s)", folder, error)
+        return None
+    return folder
+
+
+@dataclass(frozen=True)
+class Channel:
+    """The files of one join, or of all operators of one plan."""
+
+    folder: str  # of all queries
+    name: str  # the join's, as there may be several in a query
+    labels: tuple[int, ...]  # names of the shards, in order
+    # Numbers of the shards of each task, where hot keys are spread.
+    tasks: tuple[tuple[int, ...], ...] = ()
+    has_gate: bool = False
+    n_operators: int = 0  # of a plan with one budget
+    operator: int = 0
+
+    def decided(self, run: Run) -> Decided:
+        """What map tasks of a batch go by."""
+        if run.batch is None:
+            return Decided()
+        hot = self._hot_keys(run, run.batch) if self.tasks else None
+        return Decided(hot, self._gate(run, run.batch) if self.has_gate else OPEN)
+
+    def at(self, run: Run, label: int) -> "ShardChannel":
+        """The same for one shard in one batch."""
+        return ShardChannel(self, run, label)
+
+    def files(self, run: Run, name: str) -> list[tuple[Numbers, pafs.FileInfo]]:
+        """Files of a kind, with the numbers in their names; a copy may have the same."""
+        pattern = re.compile(re.escape(name).replace(r"\{\}", r"(\d+)"), re.ASCII)
+        system, folder = self._place(run)
+        matched = ((pattern.fullmatch(file.base_name), file) for file in files_in(system, folder))
+        return [(tuple(map(int, match.groups())), file) for match, file in matched if match]
+
+    def write(self, run: Run, name: str, value: Any) -> None:
+        """Write a file, or replace it."""
+        system, folder = self._place(run)
+        write_sealed(system, f"{folder}/{name}", run.attempt, json.dumps(value))
+
+    def log(self, run: Run, number: int, decided: dict[str, Any]) -> None:
+        """Write what a shard decided lately, for people to read."""
+        system, folder = self._place(run)
+
+        def write(draft: str) -> None:
+            with system.open_output_stream(draft) as file:
+                file.write(json.dumps(decided, indent=2).encode())
+
+        write_whole(system, f"{folder}/{_DECISIONS.format(number)}", run.attempt, write)
+
+    def remove(self, files: Iterable[pafs.FileInfo]) -> None:
+        """Remove files that no batch reads any more."""
+        system, _ = system_of(self.folder)
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):  # a second run of the task was first
+                system.delete_file(file.path)
+
+    def read(self, file: pafs.FileInfo) -> Any:
+        """What a file says; None if it is damaged or gone."""
+        return _read(self.folder, file.path)
+
+    def read_hot(self, file: pafs.FileInfo) -> list[HotKey]:
+        """The hot key that a file says; none if it is damaged. Such a file never changes."""
+        return list(_hot_key(self.folder, file.path, file.mtime_ns, file.size))
+
+    def _hot_keys(self, run: Run, batch: int) -> dict[int, list[HotKey]]:
+        """What the shards, by label, decided before a batch."""
+        keys: dict[int, list[HotKey]] = {label: [] for label in self.labels}
+        for (label, decided), file in self.files(run, _HOT):
+            if label in keys and decided < batch:
+                keys[label] += self.read_hot(file)
+        return {label: sorted(hot, key=lambda one: one.batch) for label, hot in keys.items()}
+
+    def _gate(self, run: Run, batch: int) -> tuple[float, float]:
+        """What a batch lets in of the left and of the right: the newest decision before it."""
+        files = {decided: file for (decided,), file in self.files(run, _GATE)}
+        earlier = [decided for decided in files if decided < batch]
+        if not earlier:
+            return OPEN
+        try:
+            left, right = map(float, self.read(files[max(earlier)]))
+        except (ValueError, TypeError, OverflowError):  # damaged, or no pair of numbers
+            return OPEN
+        return (left, right) if 0 <= min(left, right) <= max(left, right) <= 1 else OPEN
+
+    def _place(self, run: Run) -> tuple[pafs.FileSystem, str]:
+        system, root = system_of(self.folder)
+        return system, f"{root}/{run.query}/{quote(self.name, safe='')}"
+
+
+@dataclass(frozen=True)
+class ShardChannel:
+    """A `Channel` as one shard uses it in one batch."""
+
+    channel: Channel
+    run: Run
+    label: int
+
+    @property
+    def tasks(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the shards of each task, where hot keys are spread."""
+        return self.channel.tasks
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether this shard decides what is let in: the first one does."""
+        return self.channel.has_gate and self._number == 0
+
+    @property
+    def _number(self) -> int:
+        return self.channel.labels.index(self.label)
+
+    def check_hot(self, keys: Sequence[HotKey], known: Iterable[str]) -> None:
+        """Refuse a batch whose map tasks did not know what this shard decided."""
+        if all((text or _NO_KEYS) == describe(keys) for text in known):
+            return
+        files = self.channel.files(self.run, _HOT)
+        self.channel.remove(file for (label, _), file in files if label == self.label)
+        for hot in keys:
+            self.tell_hot(hot)
+        msg = (
+            f"hot_keys: files in {self.channel.folder!r} were lost or changed and have been "
+            "written again; start the query again (the folder must be one that all machines see)"
+        )
+        raise StateError(msg)
+
+    def tell_hot(self, hot: HotKey) -> None:
+        """Write a decision; the same one, written by another run, is left alone."""
+        files = dict(self.channel.files(self.run, _HOT))
+        file = files.get((self.label, hot.batch))
+        if file is None or self.channel.read_hot(file) != [hot]:
+            self.channel.write(self.run, _HOT.format(self.label, hot.batch), asdict(hot))
+
+    def tell_gate(self, shares: tuple[float, float]) -> None:
+        """Write a decision for the batches after this one, and remove what no batch reads."""
+        batch = self.run.batch
+        if batch is None:
+            return
+        files = {decided: file for (decided,), file in self.channel.files(self.run, _GATE)}
+        if shares == OPEN and not files:
+            return
+        self.channel.write(self.run, _GATE.format(batch), shares)
+        # The newest one before is for a second run of this batch.
+        needed = max((decided for decided in files if decided < batch), default=batch)
+        self.channel.remove(file for decided, file in files.items() if decided < needed)
+
+    def measured(self) -> list[dict[str, Any]] | None:
+        """What all shards of all operators measured in the batch before; None if not known.
+
+        In the order of operators and shards.
+        """
+        if self.run.batch is None:
+            return None
+        files = dict(self.channel.files(self.run, _PLAN))
+        operators, shards = range(self.channel.n_operators), range(len(self.channel.labels))
+        wanted = [(self.run.batch - 1, i, j) for i in operators for j in shards]
+        if any(numbers not in files for numbers in wanted):
+            return None
+        values = [self.channel.read(files[numbers]) for numbers in wanted]
+        return values if all(isinstance(value, dict) for value in values) else None
+
+    def tell_measured(self, values: dict[str, Any]) -> None:
+        """Tell what this shard measured in this batch, and remove what no batch reads any more."""
+        batch = self.run.batch
+        if batch is None:
+            return
+        mine = self.channel.operator, self._number
+        self.channel.write(self.run, _PLAN.format(batch, *mine), values)
+        files = self.channel.files(self.run, _PLAN)
+        self.channel.remove(
+            file for (at, *whose), file in files if (*whose,) == mine and at < batch - 1
+        )
+
+    def log(self, decided: dict[str, Any]) -> None:
+        """Write what was decided lately, for people to read."""
+        self.channel.log(self.run, self._number, decided)
+
+
+def _read(folder: str, path: str) -> Any:
+    system, _ = system_of(folder)
+    try:
+        return parse_json(read_sealed(system, path))
+    except (ValueError, FileNotFoundError):
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _hot_key(folder: str, path: str, mtime_ns: int, size: int) -> tuple[HotKey, ...]:
+    """The decision of a file as it was at some time."""
+    try:
+        return (HotKey.from_dict(_read(folder, path)),)
+    except (ValueError, TypeError, KeyError):
+        return ()
