@@ -10,7 +10,7 @@ import streamjoin as sj
 from streamjoin.cli.run import _in_a_sentence
 from streamjoin.errors import EngineError, StateError
 from streamjoin.spark.checkpoint_damage import damage
-from tests.fuzz.test_checkpoints import Damage, batch, each_file
+from tests.system.damage.test_checkpoints import Damage, batch, each_file
 from tests.spark.streams import drain, read_stream, write_batches
 
 if TYPE_CHECKING:
