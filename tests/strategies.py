@@ -181,10 +181,11 @@ def cases(
     *,
     how: str | None = None,
     idle: bool = False,
+    batches: st.SearchStrategy[int] = st.integers(1, 4) | st.integers(4, 8),
 ) -> Case:
     """Draw streams as `scenarios` does, with a number `x` to compare, and a join of them."""
     n_keys, skew = draw(st.integers(0, 3)), draw(st.booleans())
-    n_batches = draw(st.integers(1, 4) | st.integers(4, 8))
+    n_batches = draw(batches)
     keys = st.none() | st.integers(0, n_keys) | (st.just(0) if skew else st.nothing())
     sides = [_cut(draw, _stream(draw, side, keys), n_batches) for side in (0, 1)]
     if idle:
