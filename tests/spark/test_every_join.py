@@ -95,16 +95,18 @@ def assert_tables_give_all(spark: SparkSession, folder: Path, case: Case) -> Non
     assert ids([row.asDict() for row in result.collect()], case.how) == result_ids(found)
 
 
-def random_batches(n_batches: int = 3, n: int = 60) -> list[tuple[list[Row], list[Row]]]:
-    """Two streams out of order by up to 40, with null keys."""
+def random_batches(
+    n_batches: int = 3, n: int = 60, keys: int = 6, most: int = 20
+) -> list[tuple[list[Row], list[Row]]]:
+    """Two streams out of order by up to 40, with null keys, and numbers `x` below `most`."""
     rng = random.Random(11)
 
     def rows(side: int, batch: int) -> list[Row]:
         return [
             {
-                "k": rng.choice([None, *range(6)]),
+                "k": rng.choice([None, *range(keys)]),
                 "t": 100 * batch + rng.randrange(100) - rng.randrange(40),
-                "x": rng.randrange(20),
+                "x": rng.randrange(most),
                 "id": 10_000 * side + 100 * batch + i,
                 "s": "s",
             }
@@ -116,10 +118,10 @@ def random_batches(n_batches: int = 3, n: int = 60) -> list[tuple[list[Row], lis
 
 CLOSE = Condition("abs(left.x - right.x) <= 2", lambda a, b: abs(a["x"] - b["x"]) <= 2)
 RESTARTED = [
-    Case(random_batches(), (30, 50), "full", lateness=40),
-    Case(random_batches(), (sj.rows(20), 50), "left", lateness=40),
-    Case(random_batches(), (30, 50), "asof", direction="nearest", lateness=40),
-    Case(random_batches(), (30, 50), "anti", keyed=False, where=CLOSE, lateness=10),
+    Case(random_batches(keys=40), (30, 50), "full", lateness=40),
+    Case(random_batches(keys=40), (sj.rows(20), 50), "left", lateness=40),
+    Case(random_batches(keys=40), (30, 50), "asof", direction="nearest", lateness=40),
+    Case(random_batches(most=400), (30, 50), "anti", keyed=False, where=CLOSE, lateness=10),
 ]
 
 
