@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def run(
     for cost in costs:
         took = 0.2 + cost * let_in * seconds
         # No clock of this machine, which may be busy.
-        patch.setattr(pack.time, "time_ns", lambda: 0)
+        patch.setattr(pack, "time", SimpleNamespace(time_ns=lambda: 0))
         patch.setattr(processor, "time_ns", lambda took=took: int(took * 1e9))
         tables = part(first, seconds, 0), part(first, seconds, 1)
         yield [join.push(*tables, runs=2) for join in joins], first

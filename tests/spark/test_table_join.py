@@ -93,7 +93,7 @@ def test_a_batch_that_is_run_again_gives_the_same_rows(
 ) -> None:
     """A failed query goes on from its checkpoint; rows that wait or are spilled are state."""
     customers, sink = table(tmp_path / "customers"), Failing(at=2)
-    batches = [*BATCHES[:3], [None, 5, None]]
+    batches: list[Sequence[int | None]] = [*BATCHES[:3], [None, 5, None]]
     folder = orders(tmp_path / "in", batches)
 
     def run() -> None:
