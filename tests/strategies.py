@@ -163,6 +163,7 @@ def result_ids(results: Sequence[oracle.Result]) -> Ids:
     return Counter((a["id"] if a else None, b["id"] if b else None) for a, b in results)
 
 
+FEW_OR_MANY = st.integers(1, 4) | st.integers(4, 8)
 TIMES = st.integers(1, 8) | st.integers(1, 25)
 COUNTS = st.integers(1, 8).map(rows)
 NONE: st.SearchStrategy[Size] = st.sampled_from([None, 0])
@@ -181,10 +182,11 @@ def cases(
     *,
     how: str | None = None,
     idle: bool = False,
+    batches: st.SearchStrategy[int] = FEW_OR_MANY,
 ) -> Case:
     """Draw streams as `scenarios` does, with a number `x` to compare, and a join of them."""
     n_keys, skew = draw(st.integers(0, 3)), draw(st.booleans())
-    n_batches = draw(st.integers(1, 4) | st.integers(4, 8))
+    n_batches = draw(batches)
     keys = st.none() | st.integers(0, n_keys) | (st.just(0) if skew else st.nothing())
     sides = [_cut(draw, _stream(draw, side, keys), n_batches) for side in (0, 1)]
     if idle:

@@ -139,9 +139,9 @@ def test_the_masters_page_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPat
 DIES = """
 import subprocess, time
 from benchmarks.scale_cluster import die_with_parent
-child = subprocess.Popen(["sleep", "60"], preexec_fn=die_with_parent)
+child = subprocess.Popen(["sleep", "600"], preexec_fn=die_with_parent)
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -152,7 +152,7 @@ def test_what_was_started_ends_with_the_one_who_is_killed() -> None:
         assert parent.stdout is not None
         child = Path("/proc", parent.stdout.readline().strip(), "stat")
         parent.kill()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     with suppress(FileNotFoundError, ProcessLookupError):
         while child.read_text().rpartition(")")[2].split()[0] != "Z":
             assert time.monotonic() < until

@@ -122,12 +122,12 @@ def test_every_customer_once_and_orders_of_them_alone(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read as Linux has it")
 def test_memory_of_workers() -> None:
-    code = "import os, time; size = 0 if os.fork() else 30_000_000; b = b'x' * size; time.sleep(60)"
+    code = "import os, time; size = 0 if os.fork() else 30_000_000; b = b'x' * size; time.sleep(99)"
     assert read_workers(os.getpid()) == Memory()
     daemon = subprocess.Popen([sys.executable, "-c", code, "pyspark.daemon"], process_group=0)
     try:
         with Sampler(os.getpid()) as sampler:
-            until = time.monotonic() + 10
+            until = time.monotonic() + 60
             while sampler.peak.anon < 30_000_000 and time.monotonic() < until:
                 time.sleep(0.05)
         assert sampler.peak.workers == 1

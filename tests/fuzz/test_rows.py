@@ -1,6 +1,8 @@
 """Rows with the oddest values that Spark has: joined as Spark joins them, handed on unchanged."""
 
 from collections import Counter
+from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,41 +41,54 @@ def frame(spark: "SparkSession", values: list[str], kind: str, name: str = "k") 
         f"SELECT CAST({value} AS {kind}) AS {name}, {i} AS id{at}"
         for i, value in enumerate([*values, *values])
     )
-    return spark.sql(" UNION ALL ".join(rows))
+    return spark.sql(" UNION ALL ".join(rows)).coalesce(1)  # not a task for each row
 
 
-def by_ids(result: "DataFrame") -> Counter[tuple[int, int]]:
-    return Counter((row[0], row[1]) for row in result.collect())
-
-
-@pytest.mark.parametrize("kind", KEYS)
-def test_odd_keys_are_equal_where_spark_says_so(spark: "SparkSession", kind: str) -> None:
-    rows = frame(spark, KEYS[kind], kind)
-    found = sj.join(rows, rows, on="k", time="t", window="1 second")
-    rows.createOrReplaceTempView("odd")
-    wanted = spark.sql("SELECT a.id, b.id FROM odd a JOIN odd b ON a.k = b.k")
-    assert by_ids(found.select("id_left", "id_right")) == by_ids(wanted)
-
-
-def test_times_at_the_ends_of_the_range(spark: "SparkSession") -> None:
-    rows = frame(spark, ENDS, "timestamp", "t").selectExpr("1 AS k", "id", "t")
-    found = sj.join(rows, rows, on="k", time="t", window="1000 days", ahead=None)
-    rows.createOrReplaceTempView("odd")
-    apart = "abs(CAST(unix_micros(a.t) AS DECIMAL(20, 0)) - unix_micros(b.t))"
-    within = f"{apart} <= 1000L * 86400000000L"
-    wanted = spark.sql(f"SELECT a.id, b.id FROM odd a JOIN odd b ON {within}")
-    assert by_ids(found.select("id_left", "id_right")) == by_ids(wanted)
-
-
-@pytest.mark.parametrize(
-    "where", ["abs(left.k - right.k) <= 1.5", "left.k <= right.k", "left.k * 0 <=> right.k * 0"]
-)
-def test_odd_numbers_in_conditions(spark: "SparkSession", where: str) -> None:
-    rows = frame(spark, KEYS["double"], "double")
-    found = sj.join(rows, rows, where=where, time="t", window="1 second")
+def own_join(rows: "DataFrame", condition: str) -> "DataFrame":
+    """Spark's join of rows with themselves."""
     left, right = rows.alias("left"), rows.alias("right")
-    wanted = left.crossJoin(right).filter(where).select("left.id", "right.id")
-    assert by_ids(found.select("id_left", "id_right")) == by_ids(wanted)
+    return left.crossJoin(right).filter(condition).select("left.id", "right.id")
+
+
+def by_ids(results: Mapping[str, "DataFrame"]) -> dict[str, Counter[tuple[int, int]]]:
+    """Pairs of ids of each result, all of them found in one go."""
+    labelled = [
+        result.toDF("one", "other").selectExpr(f"{number} AS n", "one", "other")
+        for number, result in enumerate(results.values())
+    ]
+    found = {name: Counter[tuple[int, int]]() for name in results}
+    names = list(results)
+    for row in reduce(lambda one, other: one.unionAll(other), labelled).collect():
+        found[names[row.n]][row.one, row.other] += 1
+    return found
+
+
+def test_odd_keys_are_equal_where_spark_says_so(spark: "SparkSession") -> None:
+    found, wanted = dict[str, "DataFrame"](), dict[str, "DataFrame"]()
+    for kind, values in KEYS.items():
+        rows = frame(spark, values, kind)
+        joined = sj.join(rows, rows, on="k", time="t", window="1 second", name=kind)
+        found[kind] = joined.select("id_left", "id_right")
+        wanted[kind] = own_join(rows, "left.k = right.k")
+    assert by_ids(found) == by_ids(wanted)
+
+
+def test_times_at_the_ends_of_the_range_and_odd_numbers_in_conditions(
+    spark: "SparkSession",
+) -> None:
+    rows = frame(spark, ENDS, "timestamp", "t").selectExpr("1 AS k", "id", "t")
+    joined = sj.join(rows, rows, on="k", time="t", window="1000 days", ahead=None, name="times")
+    found = {"times": joined.select("id_left", "id_right")}
+    apart = "abs(CAST(unix_micros(left.t) AS DECIMAL(20, 0)) - unix_micros(right.t))"
+    wanted = {"times": own_join(rows, f"{apart} <= 1000L * 86400000000L")}
+    numbers = frame(spark, KEYS["double"], "double")
+    for where in (
+        "abs(left.k - right.k) <= 1.5", "left.k <= right.k", "left.k * 0 <=> right.k * 0",
+    ):  # fmt: skip
+        joined = sj.join(numbers, numbers, where=where, time="t", window="1 second", name=where)
+        found[where] = joined.select("id_left", "id_right")
+        wanted[where] = own_join(numbers, where)
+    assert by_ids(found) == by_ids(wanted)
 
 
 PAYLOADS = {

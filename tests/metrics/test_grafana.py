@@ -218,11 +218,11 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 
         def ask(what: str, **parameters: str) -> Any:
             url = f"http://127.0.0.1:{port}/api/v1/{what}?{urlencode(parameters)}"
-            with urlopen(url, timeout=10) as answer:
+            with urlopen(url, timeout=60) as answer:
                 return json.load(answer)["data"]
 
         try:
-            for batch in range(1, 100):
+            for batch in range(1, 400):
                 feed(exporter, batch)
                 if _scrapes(ask) >= 4:
                     break
@@ -230,7 +230,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
             yield ask
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(60)
 
 
 def _scrapes(ask: Ask) -> int:

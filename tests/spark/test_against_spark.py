@@ -1,6 +1,7 @@
 """Outer and semi joins give what Spark's own stream-stream join gives on the same files."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,8 +84,13 @@ def test_the_same_rows(spark: SparkSession, tmp_path: Path, how: str, where: str
     )  # fmt: skip
     theirs = spark_own(left, right, how, where)
     assert ours.columns == theirs.columns
-    for name, result in (("ours", ours), ("theirs", theirs)):
-        drain(result, tmp_path / f"ck-{name}", tmp_path / name)
-    found, wanted = (in_order(read_back(spark, tmp_path / name)) for name in ("ours", "theirs"))
+    labelled = [
+        result.withColumn("of", F.lit(name)) for name, result in (("us", ours), ("them", theirs))
+    ]
+    drain(labelled[0].unionAll(labelled[1]), tmp_path / "ck", tmp_path / "out")
+    rows: dict[str, list[dict[str, Any]]] = {"us": [], "them": []}
+    for row in read_back(spark, tmp_path / "out"):
+        rows[row.pop("of")].append(row)
+    found, wanted = (in_order(of) for of in rows.values())
     assert found == wanted
     assert len(found) > 100

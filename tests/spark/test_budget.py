@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,7 +21,7 @@ from tests.spark.streams import counters_of, drain, observed, read_back, read_st
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": "6 s", "lateness": "1 s"}
 Ids = Counter[tuple[int, int]]
 MEMORY = 120
-BATCHES = 4
+BATCHES = 3
 BOTH = sj.Budget(rate=100, memory=sj.rows(MEMORY))
 
 
@@ -49,9 +50,13 @@ def ids(spark: SparkSession, output: Path) -> Ids:
     return Counter((row["id_left"], row["id_right"]) for row in read_back(spark, output))
 
 
-def exact(folder: Path) -> Ids:
-    import pyarrow.parquet as pq
+def ids_in(output: Path) -> Ids:
+    """Of a sink whose query never failed, so that all its files count; quicker for many rows."""
+    columns = pq.read_table(output, columns=["id_left", "id_right"]).columns
+    return Counter(zip(*(column.to_pylist() for column in columns), strict=True))
 
+
+def exact(folder: Path) -> Ids:
     sides = [sorted((folder / name).iterdir()) for name in "lr"]
     schema = pq.read_schema(sides[0][0])
     join, found = LocalJoin(schema, schema, **JOIN), Counter[tuple[int, int]]()
@@ -114,7 +119,7 @@ def test_a_restart_in_the_middle_changes_nothing(
     spark: SparkSession, recorded: Path, within_both: StreamingQuery, tmp_path: Path
 ) -> None:
     totals = Counter[str]()
-    for batches in (range(2), range(2, BATCHES)):
+    for batches in (range(1), range(1, BATCHES)):
         write(tmp_path, batches, (120, 60))
         query = drain(joined(spark, tmp_path, budget=BOTH), tmp_path / "ck", tmp_path / "out")
         totals.update(without_state(query))
@@ -139,21 +144,21 @@ def test_forced_methods(
 
 def test_cpu_comes_down_to_the_budget(spark: SparkSession, tmp_path: Path) -> None:
     """Of both shards together; the band is wide, for other programs run meanwhile."""
-    write(tmp_path, range(7), (100_000, 100_000), n_keys=10_000_000)
+    write(tmp_path, range(5), (75_000, 75_000), n_keys=7_500_000)
     needed = drain(joined(spark, tmp_path), tmp_path / "ck1", tmp_path / "out1")
     query = drain(
-        joined(spark, tmp_path, budget=sj.Budget(cpu="80 ms"), shed="drop"),
+        joined(spark, tmp_path, budget=sj.Budget(cpu="60 ms"), shed="drop"),
         tmp_path / "ck2",
         tmp_path / "out2",
     )
     seen = counters(query)
     assert all(counts["dropped_left"] > 0 and counts["dropped_right"] > 0 for counts in seen)
-    assert ids(spark, tmp_path / "out2") <= ids(spark, tmp_path / "out1")
+    assert ids_in(tmp_path / "out2") <= ids_in(tmp_path / "out1")
     before, now = (
-        float(np.median([counts["cpu_us"] for counts in counters(q)[3:]])) for q in (needed, query)
+        float(np.median([counts["cpu_us"] for counts in counters(q)[2:]])) for q in (needed, query)
     )
     assert now < before
-    assert now < 1.5 * 80_000
+    assert now < 1.5 * 60_000
 
 
 def test_budgets_of_tables_are_refused(spark: SparkSession, recorded: Path) -> None:

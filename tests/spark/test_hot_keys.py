@@ -176,7 +176,7 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
 
     Two queries share a folder.
     """
-    batches = [[stream(seed, i, 0.3, n=2000) for seed in (1, 2)] for i in range(4)]
+    batches = [[stream(seed, i, 0.3, n=2000) for seed in (1, 2)] for i in range(3)]
     for number, tables in enumerate(batches):
         for name, rows in zip("lr", tables, strict=True):
             write_batches(tmp_path / name, [rows], first=number)

@@ -73,7 +73,7 @@ def random_stream() -> list[tuple[pa.Table, pa.Table]]:
         columns = {"k": rng.integers(0, 20, n), "id": rng.integers(0, 10**9, n)}
         return pa.table({**columns, "t": pa.array(t, pa.timestamp("us", "UTC"))})
 
-    return [(batch(i), batch(i)) for i in range(5)]
+    return [(batch(i), batch(i)) for i in range(3)]
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_one_quiet_shard_holds_nothing_back(spark: SparkSession, tmp_path: Path)
     def rows(t: int, keys: list[int]) -> pa.Table:
         return table([{"k": k, "t": t, "id": k, "s": ""} for k in keys])
 
-    batches = [rows(0, list(range(50)))] + [rows(t, [1]) for t in (1000, 2000, 3000)]
+    batches = [rows(0, list(range(50)))] + [rows(t, [1]) for t in (1000, 2000)]
     folders = [write_batches(tmp_path / name, batches) for name in ("l", "r")]
     left, right = (read_stream(spark, folder) for folder in folders)
     query = drain(

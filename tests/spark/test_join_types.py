@@ -1,5 +1,8 @@
 """Keys and payloads of every type, against Spark's own batch join."""
 
+from collections import Counter
+from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -74,14 +77,32 @@ def same_rows(found: DataFrame, wanted: DataFrame) -> int:
 def test_keys_of_every_type(spark: SparkSession, tmp_path: Path, time: str) -> None:
     """All as tables, which are packed and joined alike, but some as streams, which take long."""
     batch, stream = both(spark, ROWS.format(time=TIMES[time]), tmp_path / "in")
-    for key in KEYS if time == "timestamp" else KEYS[-2:]:
-        columns, is_stream = ["id", "t", key], key in STREAMED
-        rows = (stream if is_stream else batch).select(columns)
-        found = sj.join(rows, rows, on=key, time="t", window=("10 seconds", "4 seconds"))
-        if is_stream:
-            drain(found, tmp_path / f"ck-{key}", tmp_path / f"out-{key}")
-            found = spark.read.parquet(str(tmp_path / f"out-{key}"))
-        assert same_rows(found, own_join(batch.select(columns), key)) > 0, key
+    keys = KEYS if time == "timestamp" else KEYS[-2:]
+    found, wanted = dict[str, DataFrame](), dict[str, DataFrame]()
+    for key in keys:
+        columns = ["id", "t", key]
+        rows = (stream if key in STREAMED else batch).select(columns)
+        found[key] = sj.join(
+            rows, rows, on=key, time="t", window=("10 seconds", "4 seconds"), name=key
+        )
+        wanted[key] = own_join(batch.select(columns), key)
+        assert found[key].schema.simpleString() == wanted[key].schema.simpleString()
+    streamed = labelled({key: found[key] for key in keys if key in STREAMED})
+    drain(streamed, tmp_path / "ck", tmp_path / "out")
+    at_once = labelled({key: found[key] for key in keys if key not in STREAMED})
+    ours = at_once.unionAll(spark.read.parquet(str(tmp_path / "out"))).collect()
+    assert Counter(map(repr, ours)) == Counter(map(repr, labelled(wanted).collect()))
+    assert {row.key for row in ours} == set(keys)
+
+
+def labelled(frames: Mapping[str, DataFrame]) -> DataFrame:
+    """All rows of some frames: the name of each frame, and the row's values as texts."""
+
+    def one(name: str, frame: DataFrame) -> DataFrame:
+        texts = F.array(*(F.col(column).cast("string") for column in frame.columns))
+        return frame.select(F.lit(name).alias("key"), texts.alias("row"))
+
+    return reduce(DataFrame.unionAll, [one(*each) for each in frames.items()])
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_restart_in_the_middle_loses_and_repeats_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     names, on = "abcd", TWO_KEYS
-    for part in ([0, 1], [2]):
+    for part in ([0], [1]):
         for seed, name in enumerate(names):
             new = [batch(seed, i) for i in part]
             write_batches(tmp_path / name, new, first=part[0])
@@ -133,7 +133,7 @@ def test_a_restart_in_the_middle_loses_and_repeats_nothing(
         streams_of(spark, tmp_path, names), on=on, time="t", window="7 seconds",
         lateness="10 seconds",
     )  # fmt: skip
-    write_batches(tmp_path / "a", [batch(0, 3)], first=3)
+    write_batches(tmp_path / "a", [batch(0, 2)], first=2)
     with pytest.raises(StreamingQueryException) as refused:
         drain(other, tmp_path / "ck", tmp_path / "out2")
     said = "the checkpoint was written by another join: a window was '6 seconds' and is"

@@ -81,7 +81,11 @@ def test_ids_are_what_they_were(spark: SparkSession) -> None:
 
 
 def test_a_million_rows_have_a_million_ids(spark: SparkSession) -> None:
-    rows = spark.range(1_000_000).select(
+    """With generated code, as users have it: the session of the tests interprets."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.codegen.wholeStage", "true")
+    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    rows = session.range(1_000_000).select(
         (F.col("id") % 1000).alias("a"), F.floor(F.col("id") / 1000)
     )
     assert sj.with_pair_id(rows).select("pair_id").distinct().count() == 1_000_000

@@ -21,13 +21,14 @@ JOIN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def batches(seed: int, n: int = 4) -> list[pa.Table]:
+def batches(seed: int, n: int = 3) -> list[pa.Table]:
+    """Of 15 seconds each."""
     rng = np.random.default_rng(seed)
 
     def one(i: int) -> pa.Table:
-        times = np.sort(rng.integers(i * 10 * SECOND, (i + 1) * 10 * SECOND, 50))
-        ids = np.arange(50) + 1000 * seed + 50 * i
-        columns = {"k": rng.integers(0, 8, 50), "id": ids}
+        times = np.sort(rng.integers(i * 15 * SECOND, (i + 1) * 15 * SECOND, 75))
+        ids = np.arange(75) + 1000 * seed + 75 * i
+        columns = {"k": rng.integers(0, 8, 75), "id": ids}
         return pa.table({**columns, "t": pa.array(times, pa.timestamp("us", "UTC"))})
 
     return [one(i) for i in range(n)]

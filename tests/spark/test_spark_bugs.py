@@ -125,11 +125,26 @@ def test_a_matched_row_never_comes_with_nulls(spark: SparkSession, tmp_path: Pat
     assert found == [[("a", "x")], [], [("p", None)]]
 
 
-def test_null_keys_meet_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Null keys that equal each other: Spark 4.3's own full join gives the pair (a, x)."""
+def test_null_keys_and_rows_that_the_watermark_of_their_own_batch_passes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Null keys that equal each other: Spark 4.3's own full join gives the pair (a, x).
+
+    And, in the second batch, rows that never met those of the same batch, nor came with nulls
+    (SPARK-49829).
+    """
     query = Query(spark, tmp_path, how="full", window="5 seconds")
-    found = query.run(([("a", None, 10), ("b", 1, 10)], [("x", None, 10), ("y", 1, 10)]))
-    assert found == [[("a", None), ("b", "y"), (None, "x")]]
+    found = query.run(
+        ([("a", None, 10), ("b", 1, 10)], [("x", None, 10), ("y", 1, 10)]),
+        (
+            [("a", 4, 10), ("alone", 2, 10), ("end", 8, 999)],
+            [("x", 4, 12), ("lonely", 3, 10), ("end", 9, 999)],
+        ),
+    )
+    assert found == [
+        [("a", None), ("b", "y"), (None, "x")],
+        [("a", "x"), ("alone", None), (None, "lonely")],
+    ]
 
 
 def test_rows_added_while_others_of_their_key_leave(spark: SparkSession, tmp_path: Path) -> None:
@@ -147,20 +162,6 @@ def test_rows_added_while_others_of_their_key_leave(spark: SparkSession, tmp_pat
         [("c", None), ("d", None), ("e", "z"), (None, "y")],
         [(None, "w")],
     ]
-
-
-def test_rows_that_the_watermark_of_their_own_batch_passes(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Rows that never met those of the same batch, nor came with nulls (SPARK-49829)."""
-    query = Query(spark, tmp_path, how="full", window="5 seconds")
-    found = query.run(
-        (
-            [("a", 1, 10), ("alone", 2, 10), ("end", 8, 999)],
-            [("x", 1, 12), ("lonely", 3, 10), ("end", 9, 999)],
-        ),
-    )
-    assert found == [[("a", "x"), ("alone", None), (None, "lonely")]]
 
 
 def test_rows_without_partner_need_no_further_batch(spark: SparkSession, tmp_path: Path) -> None:
@@ -192,10 +193,10 @@ def test_a_restart_at_every_batch_repeats_no_nulls(spark: SparkSession, tmp_path
     rng = np.random.default_rng(5)
 
     def rows(side: str, i: int) -> Rows:
-        times, keys = rng.integers(10 * i, 10 * i + 14, 8), rng.integers(0, 9, 8)
-        return [(f"{side}{i}{n}", int(keys[n]), int(times[n])) for n in range(8)]
+        times, keys = rng.integers(10 * i, 10 * i + 14, 12), rng.integers(0, 9, 12)
+        return [(f"{side}{i} {n}", int(keys[n]), int(times[n])) for n in range(12)]
 
-    batches = [(rows("l", i), rows("r", i)) for i in range(4)]
+    batches = [(rows("l", i), rows("r", i)) for i in range(3)]
     query = Query(spark, tmp_path, how="full", window="3 seconds", lateness="4 seconds")
     found = [query.run(batch) for batch in batches]
     flat = [pair for run in found for batch in run for pair in batch]

@@ -10,8 +10,8 @@ import streamjoin as sj
 from streamjoin.cli.run import _in_a_sentence
 from streamjoin.errors import EngineError, StateError
 from streamjoin.spark.checkpoint_damage import damage
-from tests.fuzz.test_checkpoints import Damage, batch, each_file
 from tests.spark.streams import drain, read_stream, write_batches
+from tests.system.damage.test_checkpoints import Damage, batch, each_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
