@@ -19,9 +19,10 @@ from pyspark.sql.types import LongType, StringType
 from benchmarks.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
+from streamjoin.explanations.plans import TablePlan
 from streamjoin.spark import requirements
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.plans import TablePlan, plans_of
+from streamjoin.spark.plans import plans_of
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_frames import table_join
 from streamjoin.spark.table_pack import TablePacker

@@ -15,6 +15,7 @@ from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
+from streamjoin.explanations.plans import JoinPlan
 from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
@@ -29,7 +30,7 @@ from streamjoin.spark.hot_keys import HotFolder, find_folder
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.pack import PACKED_DDL, Packer
-from streamjoin.spark.plans import COUNTERS, JoinPlan, plans_of, remember
+from streamjoin.spark.plans import COUNTERS, plans_of, remember
 from streamjoin.spark.processor import ShardJoin
 from streamjoin.spark.requirements import (
     has_fixed_partitions,

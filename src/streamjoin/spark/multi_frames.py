@@ -12,6 +12,7 @@ from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
+from streamjoin.explanations.plans import MultiPlan
 from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
@@ -38,7 +39,7 @@ from streamjoin.spark.multi_pack import PlanPacker
 from streamjoin.spark.multi_processor import PlanShard
 from streamjoin.spark.pack import PACKED_DDL
 from streamjoin.spark.plan_folder import PlanFolder
-from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
+from streamjoin.spark.plans import COUNTERS, remember
 from streamjoin.spark.requirements import n_cores, prepare
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.stateful import ShardProcessor

@@ -14,6 +14,7 @@ from pyspark.sql.types import DataType
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
+from streamjoin.explanations.plans import TablePlan
 from streamjoin.joins.arguments import not_negative
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
@@ -22,7 +23,7 @@ from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.spark.columns import naming_of, numbered, refuse_collation
 from streamjoin.spark.frames import arrow_schema, check_name, n_shards_of
 from streamjoin.spark.labels import shard_labels
-from streamjoin.spark.plans import COUNTERS, TablePlan, plan_text, plans_of, remember
+from streamjoin.spark.plans import COUNTERS, plan_text, plans_of, remember
 from streamjoin.spark.requirements import n_cores, prepare, refuse_too_much_memory
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.stateful import TableProcessor
