@@ -11,9 +11,9 @@ from streamjoin.errors import ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from streamjoin.spark.explain import Explanation
-    from streamjoin.spark.explain_plan_model import Selectivities
-    from streamjoin.spark.explain_rates import Rates
+    from streamjoin.explanations.explanation import Explanation
+    from streamjoin.explanations.plan_model import Selectivities
+    from streamjoin.explanations.rates import Rates
 
 Format = Literal["text", "json", "svg"]
 

@@ -67,6 +67,6 @@ def test_what_cannot_be_explained_shows_no_secret(
         msg = f"no login with {keep('t0p-s3cret')}"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr("streamjoin.spark.explain_files.explain_pipeline", refuse)
+    monkeypatch.setattr("streamjoin.spark.explain.explain_pipeline", refuse)
     spark: Any = None
     assert _explained(spark, job(tmp_path, GOOD)) == ("not explained: no login with ***", "")

@@ -15,11 +15,11 @@ from streamjoin.cli.app import run_app
 from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.plan import plan
 from streamjoin.errors import EngineError
+from streamjoin.explanations.explanation import Explanation
 from streamjoin.local import run
-from streamjoin.spark.explain import Explanation
 from streamjoin.spark.generator import register_generator, stream_of
 from streamjoin.spark.kafka import require_connector
-from tests.drawing.test_drawing import check_places
+from tests.explanations.test_drawing import check_places
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOPICS = EXAMPLES / "kafka.toml"

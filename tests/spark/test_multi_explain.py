@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.errors import ConfigError
-from streamjoin.spark.explain import Explanation
-from streamjoin.spark.explain_plan import PlanExplanation
-from tests.drawing.test_drawing import check_places
+from streamjoin.explanations.explanation import Explanation
+from streamjoin.explanations.plan import PlanExplanation
+from tests.explanations.test_drawing import check_places
 
 PLAN = "((a b) c) d"
 RATES = {"a": 300.0, "b": 100.0, "c": 50.0, "d": 10.0}

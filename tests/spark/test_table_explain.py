@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.errors import ConfigError
-from streamjoin.spark.explain_table import TableExplanation
+from streamjoin.explanations.table import TableExplanation
 from streamjoin.tables.base import Table
-from tests.drawing.test_drawing import check_places
+from tests.explanations.test_drawing import check_places
 
 ROWS = 60_000
 

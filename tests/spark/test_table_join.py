@@ -19,13 +19,14 @@ from pyspark.sql.types import LongType, StringType
 from benchmarks.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
+from streamjoin.explanations.plans import TablePlan
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.shaping import TableShaper
 from streamjoin.joins.table.shard import TableOperator
 from streamjoin.spark import requirements
 from streamjoin.spark.failures import root_cause
 from streamjoin.spark.pack import Packer
-from streamjoin.spark.plans import TablePlan, plans_of
+from streamjoin.spark.plans import plans_of
 from streamjoin.spark.processor import Shard
 from streamjoin.spark.rows import OutputForm
 from streamjoin.spark.table_frames import table_join

@@ -13,9 +13,9 @@ from streamjoin.cli.table_file import TableFile
 from streamjoin.errors import ConfigError, EngineError, StreamJoinError
 
 if TYPE_CHECKING:
-    from streamjoin.spark.explain import Explanation
-    from streamjoin.spark.explain_plan_model import Selectivities
-    from streamjoin.spark.explain_rates import Rates
+    from streamjoin.explanations.explanation import Explanation
+    from streamjoin.explanations.plan_model import Selectivities
+    from streamjoin.explanations.rates import Rates
 
 
 def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> None:
@@ -53,7 +53,7 @@ def explain_file(
 def _explain(
     settings: Settings, rates: "Rates", selectivities: "Selectivities" = None
 ) -> "Explanation":
-    from streamjoin.spark.explain_files import explain_pipeline
+    from streamjoin.spark.explain import explain_pipeline
     from streamjoin.spark.failures import root_cause
 
     # The time does not matter, and the folder only for the index of a table: nothing is started.

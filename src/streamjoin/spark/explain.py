@@ -1,103 +1,24 @@
-"""What a join will do, in words: for the user to read before the query starts.
+"""Explain the joins of a DataFrame, of a plan as Spark writes it, or of a pipeline file."""
 
-Reading order: this module (what is asked and what comes back), `explain_join` (two streams),
-`explain_plan` (many streams), `explain_table` (a table), `sql_explain` (a query);
-`explain_answers` (all of it in a few sentences), `explain_cards` and `explain_plan_cards` (the
-operators, to draw), `explain_text` (how it is written). Of two streams: `explain_conditions` (what
-a pair must fulfil), `explain_words` (time and shards), `explain_samples` and `explain_matches` (how
-often rows match), `explain_expected` (what comes out, and what that takes), `explain_state` (about
-how much is remembered), `explain_budget` and `explain_selective` (what gives way to a budget),
-`explain_meanings` (what other budgets would mean), `explain_methods` (how matches are looked for),
-`explain_warnings` (what may go wrong).
-"""
+from pyspark.sql import DataFrame, SparkSession
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, TypeAlias
-
-from pyspark.sql import DataFrame
-
-from streamjoin.drawing import Card, draw, tree_lines
 from streamjoin.errors import ConfigError
-from streamjoin.spark.explain_answers import answer_of_join, answer_of_plan, answer_of_table
-from streamjoin.spark.explain_cards import cards_of_join, cards_of_table
-from streamjoin.spark.explain_join import JoinExplanation, explain_join
-from streamjoin.spark.explain_plan import PlanExplanation, explain_plan
-from streamjoin.spark.explain_plan_cards import cards_of_plan
-from streamjoin.spark.explain_plan_model import Selectivities
-from streamjoin.spark.explain_rates import (
-    Rates,
-    check_selectivities,
-    joins_of,
-    name_of,
-    rates_of,
-)
-from streamjoin.spark.explain_samples import Sources
-from streamjoin.spark.explain_table import TableExplanation, explain_table
-from streamjoin.spark.explain_text import drawn, section, wrapped
-from streamjoin.spark.plans import JoinPlan, TablePlan, plan_text, plans_of, queries_of
+from streamjoin.explanations.explanation import NOTHING_KNOWN, Explanation, explain_plans
+from streamjoin.explanations.plan_model import Selectivities
+from streamjoin.explanations.plans import JoinPlan, TablePlan
+from streamjoin.explanations.rates import Rates
+from streamjoin.explanations.samples import Sources
+from streamjoin.spark.pipeline import Pipeline
+from streamjoin.spark.plans import plan_text, plans_of, queries_of
 from streamjoin.spark.requirements import n_cores
-from streamjoin.spark.sql_explain import QueryExplanation, explain_query
-
-_Join: TypeAlias = PlanExplanation | TableExplanation | JoinExplanation
-_NOTHING: Final = Sources()
-
-
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """What the joins of a DataFrame will do; its text is meant to be read, `to_dict` for programs.
-
-    `joins` are those of two streams, `plans` those of many and `tables` those with a table, the
-    first of the data's way first; `queries` are those of `streamjoin.sql`.
-    """
-
-    joins: tuple[JoinExplanation, ...]
-    queries: tuple[QueryExplanation, ...] = ()
-    plans: tuple[PlanExplanation, ...] = ()
-    tables: tuple[TableExplanation, ...] = ()
-
-    def __str__(self) -> str:
-        parts = ["\n".join(_lines_of(join, self._query)) for join in self._all()]
-        parts += ["\n".join(_query_lines(query)) for query in self.queries]
-        return "\n\n".join(parts)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold: all that the text says, and the answer in sentences."""
-        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        for kind in ("plans", "tables", "joins"):
-            for value, join in zip(values[kind], getattr(self, kind), strict=True):
-                value["answer"] = list(_answer(join))
-        return values
-
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2)
-
-    def to_svg(self) -> str:
-        """A drawing of the joins: one SVG document that needs nothing else."""
-        parts = [(_heading(join), _card(join, self._query)) for join in self._all()]
-        sentences = [sentence for join in self._all() for sentence in _answer(join)]
-        return draw(parts, " ".join(sentences))
-
-    def _all(self) -> list[_Join]:
-        return [*self.plans, *self.tables, *self.joins]
-
-    @property
-    def _query(self) -> QueryExplanation | None:
-        """The query that the one join is of; where there are several joins they stand alone."""
-        single = len(self.queries) == 1 and len(self._all()) == 1
-        return self.queries[0] if single else None
+from streamjoin.spark.samples import sources_of
 
 
 def explain_frame(
     frame: DataFrame,
     rates: Rates = None,
     selectivities: Selectivities = None,
-    sources: Sources = _NOTHING,
+    sources: Sources = NOTHING_KNOWN,
 ) -> Explanation:
     """Explain every join that a DataFrame comes from; `sources` is what its file says besides.
 
@@ -127,66 +48,38 @@ def explain_text(
     streaming: bool = True,
     rates: Rates = None,
     selectivities: Selectivities = None,
-    sources: Sources = _NOTHING,
+    sources: Sources = NOTHING_KNOWN,
 ) -> Explanation:
     """Explain every join that is in Spark's text of a plan."""
-    plans = plans_of(text)
-    joins = joins_of(plans)
-    chosen = rates_of(rates, joins)
-    selectivity = check_selectivities(selectivities, joins)
-    two: list[JoinExplanation] = []
-    many: list[PlanExplanation] = []
-    for join in reversed(joins):
-        said = chosen.get(name_of(join))
-        if isinstance(join, JoinPlan):
-            pair = None if isinstance(said, Mapping) else said
-            two.append(explain_join(join, pair, selectivity, sources, cores))
-        else:
-            by_name = said if isinstance(said, Mapping) else None
-            many.append(explain_plan(join, by_name, selectivities, sources, cores))
-    queries = tuple(explain_query(query) for query in reversed(queries_of(text)))
-    tables = tuple(
-        explain_table(plan, sources, streaming, cores)
-        for plan in reversed(plans)
-        if isinstance(plan, TablePlan)
-    )
-    return Explanation(tuple(two), queries, tuple(many), tables)
+    plans, queries = plans_of(text), queries_of(text)
+    return explain_plans(plans, queries, cores, streaming, rates, selectivities, sources)
 
 
-def _answer(join: _Join) -> Iterator[str]:
-    if isinstance(join, JoinExplanation):
-        return answer_of_join(join)
-    return answer_of_plan(join) if isinstance(join, PlanExplanation) else answer_of_table(join)
+def explain_pipeline(
+    pipeline: Pipeline,
+    spark: SparkSession,
+    names: tuple[str, ...],
+    rates: Rates = None,
+    selectivities: Selectivities = None,
+) -> Explanation:
+    """Explain a pipeline; of generated streams a sample tells rates and how often rows match.
 
-
-def _card(join: _Join, query: QueryExplanation | None) -> Card:
-    if isinstance(join, JoinExplanation):
-        return cards_of_join(join, query)
-    if isinstance(join, PlanExplanation):
-        return cards_of_plan(join, query)
-    return cards_of_table(join)
-
-
-def _heading(join: _Join) -> str:
-    names = join.streams if not isinstance(join, TableExplanation) else (join.stream, "a table")
-    return f"{join.name}: {', '.join(names[:-1])} and {names[-1]}"
-
-
-def _lines_of(join: _Join, query: QueryExplanation | None) -> Iterator[str]:
-    yield from wrapped("", " " * 2, join.title)
-    for sentence in _answer(join):
-        yield from wrapped("  ", " " * 4, sentence)
-    yield from drawn("how it runs", tree_lines(_card(join, query)))
-    if isinstance(join, JoinExplanation):
-        yield from join.details()
-    else:
-        for title, texts in join.sections():
-            yield from section(title, texts)
-    for warning in join.warnings:
-        yield from wrapped("  ! ", " " * 4, warning.text)
-
-
-def _query_lines(query: QueryExplanation) -> Iterator[str]:
-    yield from wrapped("", " " * 2, query.title)
-    for title, texts in query.sections():
-        yield from section(title, texts)
+    Parameters
+    ----------
+    pipeline
+        What would run.
+    spark
+        Where its streams are opened; nothing is started.
+    names
+        What the file calls its streams, in the order of the join; a query says so itself.
+    rates, selectivities
+        As of `streamjoin.explain`; they win over what a sample shows.
+    """
+    frame = pipeline.joined(spark)
+    plan = plans_of(frame)[0]
+    sources = sources_of(pipeline, names, frame, plan)
+    if rates is None and sources.samples and not isinstance(plan, TablePlan):
+        by_name = {name: sources.samples[name].rate for name in sources.names}
+        left, right, *_ = by_name.values()
+        rates = (left, right) if isinstance(plan, JoinPlan) else by_name
+    return explain_frame(frame, rates, selectivities, sources)

@@ -12,6 +12,7 @@ from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
+from streamjoin.explanations.plans import JoinPlan
 from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.budgets import Shed, over_shards
@@ -34,7 +35,7 @@ from streamjoin.spark.operator import (
     refuse_budget,
     refuse_freshness,
 )
-from streamjoin.spark.plans import COUNTERS, JoinPlan, remember
+from streamjoin.spark.plans import COUNTERS, remember
 from streamjoin.spark.processor import Shard
 from streamjoin.spark.rows import OutputForm
 

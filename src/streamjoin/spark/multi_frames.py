@@ -12,6 +12,7 @@ from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
+from streamjoin.explanations.plans import MultiPlan
 from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
@@ -35,7 +36,7 @@ from streamjoin.spark.operator import (
     refuse_budget,
     refuse_freshness,
 )
-from streamjoin.spark.plans import COUNTERS, MultiPlan, remember
+from streamjoin.spark.plans import COUNTERS, remember
 from streamjoin.spark.processor import Shard
 from streamjoin.spark.rows import OutputForm
 from streamjoin.windows import Rows

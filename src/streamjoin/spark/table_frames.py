@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
+from streamjoin.explanations.plans import TablePlan
 from streamjoin.joins.arguments import not_negative
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.routing import ByKey
@@ -23,7 +24,7 @@ from streamjoin.joins.table.shaping import TableShaper
 from streamjoin.joins.table.shard import TableOperator
 from streamjoin.spark.columns import naming_of, refuse_collation
 from streamjoin.spark.operator import Division, Input, arrow_schema, check_name, operate
-from streamjoin.spark.plans import COUNTERS, TablePlan, plans_of, remember
+from streamjoin.spark.plans import COUNTERS, plans_of, remember
 from streamjoin.spark.processor import Shard
 from streamjoin.spark.requirements import refuse_too_much_memory
 from streamjoin.spark.rows import OutputForm

@@ -1,0 +1,199 @@
+"""How often rows match: as a sample of the streams shows, as the user says, or as is assumed."""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streamjoin._typing import LEFT, RIGHT, SIDES, Times
+from streamjoin.core.batch import Batch, arrange
+from streamjoin.core.stream import Stream
+from streamjoin.explanations.plans import JoinPlan
+from streamjoin.explanations.samples import Sample
+from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
+from streamjoin.joins.logic import WindowJoinLogic
+from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.planning.selective import BasicWindows, choose_fractions
+
+Basis = Literal["sample", "given", "assumed"]
+Floats = NDArray[np.float64]
+
+PARTS: Final = 20
+"""Parts of a window whose matches are counted apart."""
+INDEXED_ROWS: Final = 12_000
+COMPARED_ROWS: Final = 1_000
+"""Rows of each side that a sample has where there is no key: with another index, and with none."""
+CHANCE: Final = 2.0
+"""Parts of the windows differ if they do by so many times what chance alone would make."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """How often rows of two streams match.
+
+    Parameters
+    ----------
+    share
+        Of all pairs of rows within the windows, the part that matches.
+    basis
+        Whether a sample of the streams showed it, the user said it, or it is assumed.
+    ages
+        Of the matches with the left and with the right window, which part lies in each of `PARTS`
+        equal parts of it, the newest first: all add up to 1. None if they are spread evenly.
+    partnered
+        Part of the left rows that match something, where that matters and is known.
+    """
+
+    share: float
+    basis: Basis
+    ages: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    partnered: float | None = None
+
+    def recall(self, policy: str, windows: tuple[float, float], fraction: float) -> float:
+        """Part of the matches that are found with a part of the comparisons (GED-A12, A13).
+
+        Examples
+        --------
+        >>> from streamjoin.planning.selective import POLICIES
+        >>> even = tuple([0.5 / PARTS] * PARTS)
+        >>> late = tuple([0.0] * 19 + [0.5])
+        >>> matches = Matches(0.01, "sample", (even, late))
+        >>> [round(matches.recall(policy, (10, 10), 0.1), 3) for policy in POLICIES]
+        [0.575, 0.05, 0.55, 0.1, 0.1]
+        """
+        if self.ages is None:
+            return fraction
+        left, right = (
+            BasicWindows(np.array(values), np.full(PARTS, window / PARTS))
+            for values, window in zip(self.ages, windows, strict=True)
+        )
+        chosen = choose_fractions(policy, (left, right), fraction * sum(windows))
+        return float(chosen[0] @ left.values + chosen[1] @ right.values)
+
+    def remembered(self, parts: tuple[float, float]) -> float:
+        """Part of the matches that are found if the newest part of each window is remembered.
+
+        Examples
+        --------
+        >>> late = tuple([0.0] * 19 + [0.5])
+        >>> round(Matches(0.01, "sample", (late, late[::-1])).remembered((1.0, 0.02)), 3)
+        0.7
+        """
+        assert self.ages is not None
+        grid = np.arange(PARTS + 1) / PARTS
+        sums = [np.concatenate(([0.0], np.cumsum(values))) for values in self.ages]
+        return float(sum(np.interp(p, grid, x) for p, x in zip(parts, sums, strict=True)))
+
+
+def matched(plan: JoinPlan, samples: tuple[Sample, Sample]) -> Matches:
+    """Join the samples, and count what matches by the ages of the rows."""
+    join = _bare(plan.resolved.join, samples)
+    arrivals = [
+        _arrival(_fewer(join, sample.rows), stream)
+        for sample, stream in zip(samples, join.streams, strict=True)
+    ]
+    times = _times(join, arrivals)
+    rows = [float(len(arrival.batch)) for arrival in arrivals]
+    found = _counted(
+        (times[LEFT] - times[RIGHT]) / 1e6, rows[LEFT] * rows[RIGHT], samples[LEFT].seconds, join
+    )
+    asked = plan.resolved.join
+    if asked.marks(LEFT) and not asked.is_ordered and all(sample.is_whole for sample in samples):
+        return replace(found, partnered=_partnered(join, arrivals, samples[LEFT].seconds))
+    return found
+
+
+def _times(join: WindowJoin, arrivals: list[Arrival]) -> list[Times]:
+    """Join what arrives; a join whose results are times gives these."""
+    logic = WindowJoinLogic(join, WindowJoinState(), MemoryStore())
+    parts = [part.take(join.output) for part in logic.on_batch((arrivals[0], arrivals[1]), None)]
+    return [
+        np.concatenate([np.empty(0, np.int64), *(np.asarray(x[i].view("int64")) for x in parts)])
+        for i in range(len(join.output))
+    ]
+
+
+def _partnered(join: WindowJoin, arrivals: list[Arrival], seconds: float) -> float:
+    """Part of the left rows that match, of those whose whole window the sample covers."""
+    (matching,) = _times(replace(join, how="semi", output=join.output[:1]), arrivals)
+    first, last = join.right.window_us, round(seconds * 1e6) - join.left.window_us
+    all_rows, some = (
+        int(np.count_nonzero((times >= first) & (times <= last)))
+        for times in (arrivals[LEFT].batch.times, matching)
+    )
+    return some / max(1, all_rows)
+
+
+def _bare(join: WindowJoin, samples: tuple[Sample, Sample]) -> WindowJoin:
+    """The same condition as an exact inner join over windows of time that gives the times."""
+    whole_us = round(samples[LEFT].seconds * 1e6)
+    left, right = (
+        replace(
+            stream,
+            window_us=whole_us if join.is_ordered else stream.window_us,
+            window_rows=None,
+            lateness_us=0,
+        )
+        for stream in join.streams
+    )
+    times = tuple(
+        OutputColumn(side, stream.time, name, stream.schema.types[stream.time])
+        for side, stream, name in zip(SIDES, (left, right), ("left", "right"), strict=True)
+    )
+    return replace(
+        join, left=left, right=right, output=times, how="inner", shedding=None, idle_us=None,
+        freshness_us=(None, None), utility=(None, None),
+    )  # fmt: skip
+
+
+def _fewer(join: WindowJoin, rows: pa.Table) -> pa.Table:
+    """Not more rows than can be compared at once, evenly over the time."""
+    if join.left.key:
+        return rows
+    indexed = join.band is not None or join.sets is not None
+    most = INDEXED_ROWS if indexed else COMPARED_ROWS
+    if len(rows) <= most:
+        return rows
+    return rows.take(pa.array(np.linspace(0, len(rows) - 1, most, dtype=np.int64)))
+
+
+def _arrival(rows: pa.Table, stream: Stream) -> Arrival:
+    parts = [arrange(part, stream) for part in rows.combine_chunks().to_batches()]
+    latest = max((part.latest for part in parts if part.latest is not None), default=None)
+    return Arrival(Batch.gather([part.rows for part in parts], stream), latest=latest)
+
+
+def _counted(ages: Floats, pairs: float, seconds: float, join: WindowJoin) -> Matches:
+    """Matches of each part of the windows, for as many pairs in all.
+
+    Of the pairs of two samples over the same time, fewer and fewer are further apart.
+    """
+    found, expected, widths = [], [], []
+    for side, sign in zip(SIDES, (-1, 1), strict=True):
+        window = join.windows_us[side] / 1e6
+        edges = np.linspace(0.0, window, PARTS + 1)
+        own = sign * ages
+        of_side = own[own >= 0] if side == RIGHT else own[own > 0]
+        found.append(np.histogram(of_side, edges)[0] if window else np.zeros(PARTS))
+        area = edges * seconds - edges**2 / 2
+        expected.append(pairs * np.diff(area) / seconds**2)
+        widths.append(np.full(PARTS, window / PARTS))
+    n, possible, width = (np.concatenate(x) for x in (found, expected, widths))
+    density = np.divide(n, possible, out=np.zeros(2 * PARTS), where=possible > 0)
+    worth = density * width
+    share = float(worth.sum() / width.sum()) if width.sum() else 0.0
+    if not _differ(n, share * possible):
+        return Matches(share, "sample")
+    parts = (worth / worth.sum()).tolist()
+    return Matches(share, "sample", (tuple(parts[:PARTS]), tuple(parts[PARTS:])))
+
+
+def _differ(found: Floats, expected: Floats) -> bool:
+    """Whether matches are spread less evenly than chance would spread them."""
+    seen = expected > 0
+    if found.sum() < 10 * seen.sum():
+        return False
+    off = (found[seen] - expected[seen]) ** 2 / expected[seen]
+    return bool(off.sum() > CHANCE * seen.sum())

@@ -1,0 +1,193 @@
+"""The sentences of an explanation about time and shards."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin.durations import format_duration
+from streamjoin.explanations.plans import JoinPlan
+from streamjoin.joins.routing import copies
+from streamjoin.joins.spread_join import can_spread
+from streamjoin.joins.window_join import WindowJoin
+
+NAMES: Final = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Shards:
+    """How the work is split.
+
+    Parameters
+    ----------
+    n_shards, n_partitions
+        Independent parts, and the tasks of Spark over which they are spread.
+    routing
+        How rows find their shard.
+    copies
+        To how many shards a left and a right row is sent.
+    """
+
+    n_shards: int
+    n_partitions: int
+    routing: str
+    copies: tuple[int, int]
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        left, right = (_n(copies, "shard") for copies in self.copies)
+        sent = f"each left row is sent to {left}, each right row to {right}"
+        if self.copies == (1, 1):
+            sent = "each row is sent to one shard"
+        return f"{self.routing}, over {_n(self.n_partitions, 'partition')}; {sent}"
+
+
+def windows(join: WindowJoin) -> tuple[str, ...]:
+    """Who meets whom in time."""
+    left, right = join.streams
+    if join.how == "asof":
+        nearest = (
+            "the right row nearest to it" if join.direction == "nearest" else "the last right row"
+        )
+        span = _span(right.window_us, left.window_us)
+        return (f"a left row of time t takes {nearest}, {span}",)
+    if join.is_ordered:
+        return _earlier(join, LEFT), _earlier(join, RIGHT)
+    meets = f"a left row of time t meets right rows {_span(right.window_us, left.window_us)}"
+    if left.window_us == right.window_us:
+        return meets, f"rows {_remembered(left.window_us)}"
+    both = [
+        f"{n} rows {_remembered(s.window_us)}" for n, s in zip(NAMES, (left, right), strict=True)
+    ]
+    return meets, "; ".join(both)
+
+
+def keys(join: WindowJoin) -> tuple[tuple[str, str], ...]:
+    """Columns of left and right that must be equal."""
+    left, right = join.streams
+    names = left.schema.names, right.schema.names
+    return tuple((names[0][a], names[1][b]) for a, b in zip(left.key, right.key, strict=True))
+
+
+def lengths(join: WindowJoin) -> tuple[str | None, str | None]:
+    """How long, or how many, rows of left and right are remembered."""
+    left, right = (
+        (format_duration(s.window_us) if s.window_us else None)
+        if s.window_rows is None
+        else f"{s.window_rows:,} rows"
+        for s in join.streams
+    )
+    return left, right
+
+
+def freshness(join: WindowJoin) -> str | None:
+    """Which results are withheld, if any."""
+    asked = [
+        f"{name} {format_duration(us)}"
+        for name, us in zip(NAMES, join.freshness_us, strict=True)
+        if us is not None
+    ]
+    if not asked:
+        return None
+    return (
+        f"{', '.join(asked)}: results with an older row, by the newest time of either stream, are "
+        "withheld (stale)"
+    )
+
+
+def _span(before_us: int, after_us: int) -> str:
+    return f"from {_shifted('-', before_us)} to {_shifted('+', after_us)}"
+
+
+def _shifted(sign: str, us: int) -> str:
+    return f"t {sign} {format_duration(us)}" if us else "t"
+
+
+def _remembered(us: int) -> str:
+    return f"are remembered for {format_duration(us)}" if us else "only probe"
+
+
+def _earlier(join: WindowJoin, side: Side) -> str:
+    """Which earlier rows of a side a row of the other meets, in a join in the total order."""
+    stream, mine, other = join.streams[side], NAMES[side], NAMES[1 - side]
+    if stream.window_rows is not None:
+        return f"a {other} row meets {mine} rows among the last {stream.window_rows:,} before it"
+    if stream.window_us:
+        return (
+            f"a {other} row meets {mine} rows up to {format_duration(stream.window_us)} before it"
+        )
+    what = "left rows of the same time" if side == LEFT else "no right row before it"
+    return f"a {other} row meets {what}"
+
+
+def watermark(join: WindowJoin) -> str:
+    """How far time has come."""
+    late = join.left.lateness_us
+    less = f", less {format_duration(late)} of lateness" if late else " (no lateness)"
+    return f"the smaller of the newest left and the newest right time{less}; it never goes back"
+
+
+def emitted(join: WindowJoin, streaming: bool) -> tuple[str, ...]:
+    """When rows come out."""
+    if not streaming:
+        return ("everything at the end: all rows are there",)
+    if join.how == "asof":
+        return (
+            f"each left row once, {_when_final(join, LEFT)}; with nulls if there is no right row",
+        )
+    if join.how == "semi":
+        return ("each left row once, in the batch that brings its first match",)
+    waits = "once the watermark has passed the later row" if join.is_ordered else "at once"
+    pairs = [] if join.how == "anti" else [f"pairs {waits}"]
+    lone = [
+        f"{NAMES[side]} rows without a partner {_when_final(join, side)}; "
+        "those with a null key or time at once"
+        for side in SIDES
+        if join.keeps(side)
+    ]
+    return (*pairs, *lone)
+
+
+def _when_final(join: WindowJoin, side: Side) -> str:
+    stream = join.streams[side]
+    if stream.window_rows is not None:
+        return f"after {stream.window_rows:,} more {NAMES[side]} rows that the watermark has passed"
+    after = join.left.window_us if side == LEFT else stream.window_us
+    return f"in the batch whose watermark is past {_shifted('+', after)}"
+
+
+def late(folder: str | None) -> str:
+    """What becomes of late rows."""
+    where = "left out" if folder is None else f"written to {folder}"
+    return f"rows below the watermark that earlier batches reached: counted and {where}"
+
+
+def skew(plan: JoinPlan) -> str:
+    """What becomes of a key with very many rows."""
+    if plan.hot_keys is not None:
+        return f"spread over several shards once noticed; decisions are kept in {plan.hot_keys}"
+    if can_spread(plan.resolved.join):
+        return "never spread: there is one task only, or no folder for decisions (`hot_keys`)"
+    if plan.budget is not None:
+        return "never spread: with a budget each shard leaves out rows of its own keys"
+    return "never spread: only inner joins by key over windows of time can do that"
+
+
+def idle(join: WindowJoin) -> str:
+    """What becomes of a silent input."""
+    if join.idle_us is None:
+        return "holds the watermark until it brings a row"
+    return (
+        f"no longer holds the watermark after {format_duration(join.idle_us)} without a row; "
+        "noticed when the other input brings rows"
+    )
+
+
+def shards(plan: JoinPlan) -> Shards:
+    """How the work is split."""
+    routing = plan.routing
+    return Shards(routing.n_shards, plan.n_partitions, routing.describe(), copies(routing))
+
+
+def _n(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
