@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
-from streamjoin.planning.algorithm_choice import Load, OperationCosts, costs_of
+from streamjoin.planning.two.algorithm_choice import Load, OperationCosts, costs_of
 from streamjoin.spark.explain_join import JoinExplanation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

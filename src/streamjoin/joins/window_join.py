@@ -17,7 +17,7 @@ from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, OutputColumn
 from streamjoin.joins.progress import Progress
-from streamjoin.planning.algorithm_choice import Method, OperationCosts
+from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.regulation import Shedding, SheddingState
 
 STATE_VERSION: Final = 2

@@ -6,7 +6,7 @@ from typing import Final
 
 from streamjoin.budget import Budget
 from streamjoin.joins.routing import copies
-from streamjoin.planning.split import Allocation, Demand, Limits, held, output, plan
+from streamjoin.planning.two.split import Allocation, Demand, Limits, held, output, plan
 from streamjoin.shedding.regulation import FIRST_COST_US, Shedding
 from streamjoin.spark import explain_selective
 from streamjoin.spark.explain_matches import Matches

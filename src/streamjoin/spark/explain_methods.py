@@ -6,7 +6,7 @@ from typing import Final
 
 from streamjoin._typing import SIDES, Side
 from streamjoin.joins.routing import copies
-from streamjoin.planning.algorithm_choice import Load, OperationCosts, choose, costs_of
+from streamjoin.planning.two.algorithm_choice import Load, OperationCosts, choose, costs_of
 from streamjoin.spark.explain_budget import BATCH_SECONDS, Planned
 from streamjoin.spark.explain_state import SideEstimate
 from streamjoin.spark.explain_words import NAMES

@@ -11,7 +11,7 @@ takes and what budgets would mean),
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.regulation import FIRST_COST_US
 from streamjoin.spark import explain_plan_words as words
 from streamjoin.spark import explain_words

@@ -1,7 +1,7 @@
 """The joins of many streams as cards."""
 
 from streamjoin.drawing import Card, Lane
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 from streamjoin.spark.explain_cards import checked, limit, result, shards, stream_lines
 from streamjoin.spark.explain_plan import PlanExplanation
 from streamjoin.spark.explain_plan_numbers import HalfWayExplanation, about

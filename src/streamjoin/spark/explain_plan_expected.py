@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from streamjoin.planning.analysis import analyse
+from streamjoin.planning.many.planners import analyse
 from streamjoin.shedding.regulation import FIRST_COST_US
 from streamjoin.shedding.selective import SelectiveState
 from streamjoin.spark.explain_expected import BASES, ITSELF, Expected, cpu_words

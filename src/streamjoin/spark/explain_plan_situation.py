@@ -6,9 +6,9 @@ from math import prod
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.routing import Shares
-from streamjoin.planning.nary import ALL_SETS, Sizes, Streams
-from streamjoin.planning.nary_cost import Situation
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.nary import ALL_SETS, Sizes, Streams
+from streamjoin.planning.many.nary_cost import Situation
+from streamjoin.planning.many.tree import Tree
 from streamjoin.spark.explain_budget import BATCH_SECONDS
 from streamjoin.spark.explain_plan_model import (
     Selectivities,

@@ -10,7 +10,7 @@ from streamjoin.durations import format_duration
 from streamjoin.joins.routing import copies
 from streamjoin.joins.selective import LOOKING_BYTES, LOOKING_ROWS, SOME_ITEMS
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.planning.split import Pair
+from streamjoin.planning.two.split import Pair
 from streamjoin.shedding.regulation import Shedding
 from streamjoin.shedding.selective import GAMMA, GAMMA_EXACT, MOST_RECEIVING, SelectiveState
 from streamjoin.spark.explain_matches import Matches

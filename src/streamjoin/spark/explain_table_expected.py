@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from streamjoin.joins.table.front_stage import BESIDES
 from streamjoin.joins.table.measuring import Measured
 from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE, STREAM, TableJoin
-from streamjoin.planning.semi_stream import ideal_hit_share
+from streamjoin.planning.table import ideal_hit_share
 from streamjoin.spark.explain_expected import Expected, percent
 from streamjoin.spark.explain_matches import Basis
 from streamjoin.spark.explain_meanings import PARTS, Meaning, Meanings

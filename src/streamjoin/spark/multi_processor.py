@@ -14,7 +14,7 @@ from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.routing import Routing
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plan_limits import Observed, Whole
 from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, unpack_inputs
 from streamjoin.spark.late import LateSink
