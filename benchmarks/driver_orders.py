@@ -19,7 +19,7 @@ from streamjoin.joins.base import Arrival, MemoryStore
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.states import MultiJoinState
-from streamjoin.planning.drivers import ORDERS, Order
+from streamjoin.planning.many.nary import ORDERS, Order
 
 
 @dataclass(frozen=True)

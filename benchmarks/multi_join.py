@@ -21,7 +21,7 @@ from benchmarks.multi_join_runs import EVEN, EXACT, UNEVEN, Limited, Plan
 from benchmarks.queries import FOUR
 from benchmarks.recorded import SECONDS_PER_FILE, record
 from benchmarks.systems import Task, Timing, agree, in_process, measure
-from streamjoin.planning.planners import PLANNERS
+from streamjoin.planning.many.planners import PLANNERS
 
 KEYS: Final = 100_000
 RATE: Final = 10_000

@@ -16,7 +16,7 @@ from streamjoin.calibration.measuring import measure
 from streamjoin.calibration.micro_batch import METHODS, Case
 from streamjoin.calibration.store import stored_at
 from streamjoin.errors import EngineError
-from streamjoin.planning.algorithm_choice import OperationCosts
+from streamjoin.planning.two.algorithm_choice import OperationCosts
 
 FOUND = Calibration(
     operations=OperationCosts(),

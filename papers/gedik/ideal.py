@@ -1,7 +1,7 @@
 """What the policies would give with perfect statistics and no overhead (GED-U7).
 
 Windows are cut into basic windows whose match probabilities are known; a policy of
-`streamjoin.planning.selective` chooses among them.
+`streamjoin.shedding.fractions` chooses among them.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from papers.gedik.densities import Correlation, FloatArray
-from streamjoin.planning.selective import BasicWindows, choose_fractions
+from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 
 _FINE: Final = 400
 """Cells of a window that stand for a continuum of ages."""
@@ -27,7 +27,7 @@ def ideal_gain(
     Parameters
     ----------
     policy
-        As in `streamjoin.planning.selective`.
+        As in `streamjoin.shedding.fractions`.
     matches
         Match probability by age.
     fraction

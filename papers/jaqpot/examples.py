@@ -5,17 +5,14 @@ from typing import Any, Final
 import numpy as np
 
 from papers.base import Context, Numbers
+from papers.jaqpot.knapsack import best_hjp, dynamic, greedy
 from papers.jaqpot.workload import BUSHY, LINEAR
 from papers.operators.plan_window import Fixed, PlanJoin, PlanTrace, plan_window_join
-from streamjoin.planning.allocation import Allocation
-from streamjoin.planning.cover import Refresh
-from streamjoin.planning.exact import exact_cover
-from streamjoin.planning.heuristics import best_hjp, e_best_hjp, equal_hj, global_hjpr, s_best_hjp
-from streamjoin.planning.jaqpot import grepp
-from streamjoin.planning.knapsack import dynamic, greedy
-from streamjoin.planning.path_productivity import PathTable
-from streamjoin.planning.plan_model import PlanModel
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.cover import Refresh
+from streamjoin.planning.many.exact import exact_cover
+from streamjoin.planning.many.jaqpot import e_best_hjp, equal_hj, global_hjpr, grepp, s_best_hjp
+from streamjoin.planning.many.plan_model import Allocation, PathTable, PlanModel
+from streamjoin.planning.many.tree import Tree
 
 _TWO_JOINS: Final = Tree.parse("(a b) c")
 FIGURE_2A: Final = PlanModel.of(Tree.parse("a b"), [500, 700], [5000, 500], [0.001, 0.005])

@@ -24,8 +24,8 @@ from papers.jaqpot.workload import (
     run,
 )
 from papers.measurement import Measurement
-from streamjoin.planning.analysis import analyse
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.planners import analyse
+from streamjoin.planning.many.tree import Tree
 
 SHARE: Final = 0.3
 """Of the resources of saturation at SEL1; they stay when selectivities change."""

@@ -24,9 +24,9 @@ from papers.jaqpot.workload import (
     run,
 )
 from papers.measurement import Measurement
-from streamjoin.planning.planners import allocate
-from streamjoin.planning.refresh import refresh_rates
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.cover import refresh_rates
+from streamjoin.planning.many.planners import allocate
+from streamjoin.planning.many.tree import Tree
 
 SHARES: Final = tuple(round(0.1 * i, 1) for i in range(1, 11))
 """Resources as parts of those at saturation."""

@@ -16,8 +16,8 @@ from papers.jaqpot.staleness_runs import MU, UNCOVERED
 from papers.jaqpot.workload import COMPARED, FRESHNESS, HEURISTICS, Limits, run
 from papers.measurement import Measurement
 from papers.operators.plan_window import PlanTrace
-from streamjoin.planning.plan_model import PlanModel
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.plan_model import PlanModel
+from streamjoin.planning.many.tree import Tree
 
 PLAN: Final = Tree.parse("((a b)(c d)) e")
 WINDOW: Final = 1000

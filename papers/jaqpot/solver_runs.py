@@ -14,18 +14,17 @@ from typing import Any, Final
 import numpy as np
 
 from papers.base import Context, Numbers
+from papers.jaqpot.knapsack import dynamic
 from papers.jaqpot.plan_streams import Parameters, Range
 from papers.jaqpot.workload import FRESHNESS, TABLE_3, Setting
 from papers.operators.plan_window import Second
 from papers.operators.plan_window_policy import Planned
-from streamjoin.planning.adaptation import Adaptation
-from streamjoin.planning.allocation import Allocation
-from streamjoin.planning.cover import gh_wmscp
-from streamjoin.planning.exact import exact, exact_cover
-from streamjoin.planning.jaqpot import grepp, jaqpot
-from streamjoin.planning.knapsack import dynamic, fill
-from streamjoin.planning.refresh import refresh_rates
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.cover import gh_wmscp, refresh_rates
+from streamjoin.planning.many.exact import exact, exact_cover
+from streamjoin.planning.many.jaqpot import fill, grepp, jaqpot
+from streamjoin.planning.many.plan_model import Allocation
+from streamjoin.planning.many.planners import Adaptation
+from streamjoin.planning.many.tree import Tree
 
 N_PLANS: Final = 1000
 STREAMS: Final = (3, 4, 6, 8, 10, 12, 16, 20)

@@ -19,10 +19,10 @@ from papers.jaqpot.workload import (
 )
 from papers.measurement import Measurement
 from papers.operators.plan_window import PlanTrace
-from streamjoin.planning.jaqpot import jaqpot
-from streamjoin.planning.plan_model import PlanModel
-from streamjoin.planning.refresh import Share, refresh_rates
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.cover import Share, refresh_rates
+from streamjoin.planning.many.jaqpot import jaqpot
+from streamjoin.planning.many.plan_model import PlanModel
+from streamjoin.planning.many.tree import Tree
 
 UNCOVERED: Final = ("grepp", *HEURISTICS)
 MU: Final = 300.0

@@ -8,9 +8,9 @@ import numpy as np
 from papers.jaqpot.plan_streams import Parameters, PlanStream, PlanStreams, Range
 from papers.operators.plan_window import PlanJoin, PlanRun, PlanTrace, plan_window_join
 from papers.operators.plan_window_policy import Planned
-from streamjoin.planning.adaptation import Adaptation
-from streamjoin.planning.plan_model import PlanModel
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.plan_model import PlanModel
+from streamjoin.planning.many.planners import Adaptation
+from streamjoin.planning.many.tree import Tree
 
 LINEAR: Final = Tree.parse("((a b) c) d")
 BUSHY: Final = Tree.parse("(a b)(c d)")

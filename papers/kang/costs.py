@@ -6,6 +6,18 @@ from typing import Final
 import numpy as np
 
 from papers.base import Context, Numbers
+from papers.kang.cost_model import (
+    PAPER,
+    crossover_exact,
+    crossover_ratio,
+    hhj,
+    hnj,
+    nested_one_way,
+    nested_one_way_lazy,
+    nhj,
+    nnj,
+    thrashing_rate,
+)
 from papers.kang.operator import (
     CAPACITY,
     FULL,
@@ -21,18 +33,6 @@ from papers.kang.operator import (
 from papers.kang.workload import Streams
 from papers.measurement import Measurement
 from streamjoin.calibration.moving_window import Invalidation, cost
-from streamjoin.planning.cost_model import (
-    PAPER,
-    crossover_exact,
-    crossover_ratio,
-    hhj,
-    hnj,
-    nested_one_way,
-    nested_one_way_lazy,
-    nhj,
-    nnj,
-    thrashing_rate,
-)
 
 POINTS_2: Final = (10, 60, 70, 100, 120, 160)
 POINTS_3: Final = (140, 150)

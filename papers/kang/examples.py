@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 
 from papers.base import Context, Numbers
+from papers.kang.cost_model import PAPER, crossover_ratio, prefers_nested
 from papers.kang.operator import counted_cost
-from streamjoin.planning.cost_model import PAPER, crossover_ratio, prefers_nested
-from streamjoin.planning.split import Allocation, Demand, Limits, output, plan
+from streamjoin.planning.two.split import Allocation, Demand, Limits, output, plan
 
 # Of Figure 11.
 MU: Final = 10

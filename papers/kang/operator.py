@@ -6,6 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from papers.kang import cost_model
+from papers.kang.cost_model import PAPER
 from papers.kang.workload import Streams, until
 from streamjoin.calibration.moving_window import (
     Capacity,
@@ -16,8 +18,7 @@ from streamjoin.calibration.moving_window import (
     cost,
     moving_window_join,
 )
-from streamjoin.planning import cost_model
-from streamjoin.planning.cost_model import PAPER
+from streamjoin.planning.two.algorithm_choice import AccessCosts, Values
 
 WINDOW: Final = 60
 """T_a and T_b of Figures 2 to 7, in seconds."""
@@ -35,7 +36,7 @@ _STRUCTURES: Final[dict[str, tuple[Structure, Structure]]] = {
     "HJ": ("hash", "hash"),
     "NLJ": ("list", "list"),
 }
-_FORMULAS: Final[dict[str, Callable[..., cost_model.Values]]] = {
+_FORMULAS: Final[dict[str, Callable[..., Values]]] = {
     "HHJ": cost_model.hhj,
     "HNJ": cost_model.hnj,
     "NHJ": cost_model.nhj,
@@ -43,9 +44,7 @@ _FORMULAS: Final[dict[str, Callable[..., cost_model.Values]]] = {
 }
 
 
-def model_cost(
-    join: str, rate_b: cost_model.Values, keys: int, costs: cost_model.AccessCosts = PAPER
-) -> cost_model.Values:
+def model_cost(join: str, rate_b: Values, keys: int, costs: AccessCosts = PAPER) -> Values:
     """Cost a second of a join of Figures 2 to 7, by its formula.
 
     Examples

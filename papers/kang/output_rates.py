@@ -3,6 +3,7 @@
 from typing import Final
 
 from papers.base import Context, Numbers
+from papers.kang.cost_model import thrashing_rate
 from papers.kang.operator import (
     CAPACITY,
     FULL,
@@ -14,7 +15,6 @@ from papers.kang.operator import (
 )
 from papers.kang.workload import Streams
 from papers.measurement import Measurement
-from streamjoin.planning.cost_model import thrashing_rate
 
 KEYS: Final = 10
 SHOWN: Final = ("HHJ", "HNJ", "HJ", "NLJ")

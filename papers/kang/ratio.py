@@ -3,8 +3,9 @@
 from statistics import median
 
 from papers.base import Context, Numbers
+from papers.kang.cost_model import crossover_ratio
 from streamjoin.calibration import tuplewise
-from streamjoin.planning.cost_model import AccessCosts, crossover_ratio
+from streamjoin.planning.two.algorithm_choice import AccessCosts
 
 
 def ratio(context: Context) -> Numbers:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from papers.kang.cost_model import join_selectivity
 from papers.kang.workload import Streams
 from streamjoin.budget import Budget
-from streamjoin.planning.cost_model import join_selectivity
-from streamjoin.planning.split import Demand, Limits, output, plan
+from streamjoin.planning.two.split import Demand, Limits, output, plan
 from streamjoin.windows import rows
 
 

@@ -4,14 +4,14 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 
 from papers.base import Context, Numbers
+from papers.kang.cost_model import PAPER
 from papers.kang.operator import run_join
 from papers.kang.settings import LIMITED_BOTH, LIMITED_CPU, LIMITED_MEMORY, Setting
 from papers.kang.spark_runs import spark_output
 from papers.measurement import Measurement
 from streamjoin import local
 from streamjoin.calibration.moving_window import TupleRun, cost
-from streamjoin.planning.cost_model import PAPER
-from streamjoin.planning.split import Allocation, plan
+from streamjoin.planning.two.split import Allocation, plan
 
 
 def figure_8(context: Context) -> Numbers:

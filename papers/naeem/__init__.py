@@ -2,7 +2,7 @@
 
 Reading order: ``claims.toml``, `workload` (set-ups, scaled), `runs` (with a front stage and
 without), `experiments`, `judges`, `figures`; `admission_runs` and `tables` go beyond the paper. All
-of it is in virtual time, on a virtual disk (`streamjoin.planning.semi_stream_costs`).
+of it is in virtual time, on a virtual disk (`papers.operators.semi_stream_costs`).
 """
 
 from pathlib import Path

@@ -10,8 +10,8 @@ from papers.measurement import Measurement
 from papers.naeem.foreign_keys import ForeignKeys, KeyArray
 from papers.naeem.workload import Setting, n_table
 from papers.operators.semi_stream import DiskTable, SemiStreamRun
+from papers.operators.semi_stream_costs import BackEnd
 from papers.operators.semi_stream_settings import ADMISSIONS
-from streamjoin.planning.semi_stream_costs import BackEnd
 
 BACK: Final[tuple[BackEnd, ...]] = ("mesh", "hybrid", "index")
 CHANGES: Final = {"never": 0, "once": 1, "every 2 turns": 4, "every turn": 8}

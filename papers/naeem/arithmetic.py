@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from papers.base import Context, Numbers
 from papers.naeem.foreign_keys import INTERVALS
 from papers.naeem.workload import PAPER_TABLE, Setting, foreign_keys, n_table
-from streamjoin.planning.semi_stream import ideal_hit_share, most_speed_up, shedding_amounts
-from streamjoin.planning.semi_stream_costs import TupleSizes
+from papers.operators.semi_stream_costs import TupleSizes, most_speed_up, shedding_amounts
+from streamjoin.planning.table import ideal_hit_share
 
 GIB: Final = 2**30
 

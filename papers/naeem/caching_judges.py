@@ -8,7 +8,8 @@ from papers.base import AllNumbers, Judge, Judged
 from papers.measurement import Measurement, short, within
 from papers.naeem.runs import Gain
 from papers.naeem.workload import PAPER_TABLE, Setting
-from streamjoin.planning.semi_stream import ideal_hit_share, most_speed_up
+from papers.operators.semi_stream_costs import most_speed_up
+from streamjoin.planning.table import ideal_hit_share
 
 NAMES: Final = {"mesh": "CMESHJOIN", "hybrid": "CHYBRIDJOIN", "index": "CINLJ"}
 STATED: Final = {"mesh": (4.0, 6.5), "hybrid": (2.4, 2.8)}

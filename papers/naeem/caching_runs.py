@@ -12,7 +12,7 @@ from papers.naeem.foreign_keys import INTERVALS, LONGITUDES, local_stream, longi
 from papers.naeem.runs import Gain, measure, rates, ratio
 from papers.naeem.workload import Setting, n_table
 from papers.operators.semi_stream import DiskTable, SemiStreamRun, Totals
-from streamjoin.planning.semi_stream_costs import (
+from papers.operators.semi_stream_costs import (
     MAGNETIC_DISK,
     SSD,
     BackEnd,

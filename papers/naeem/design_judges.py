@@ -8,7 +8,7 @@ import numpy as np
 from papers.base import AllNumbers, Judge, Judged
 from papers.measurement import Measurement, short, within
 from papers.naeem.workload import PAPER_TABLE, Setting
-from streamjoin.planning.semi_stream import ideal_hit_share
+from streamjoin.planning.table import ideal_hit_share
 
 _PRINTED: Final = {1.0: "11.18", 0.01: "0.11", 0.1: "1.12"}
 

@@ -11,7 +11,7 @@ from papers.naeem.foreign_keys import ForeignKeys
 from papers.naeem.runs import mean, measure, rates, ratio
 from papers.naeem.workload import Setting, foreign_keys, n_table
 from papers.operators.semi_stream import DiskTable, SemiStreamRun
-from streamjoin.planning.semi_stream_costs import BACK_ENDS, BackEnd
+from papers.operators.semi_stream_costs import BACK_ENDS, BackEnd
 
 _ITERATIONS: Final = 1000
 _STEPS: Final = 40

@@ -7,7 +7,7 @@ from papers.base import Context
 from papers.measurement import Measurement
 from papers.naeem.workload import Setting, measured
 from papers.operators.semi_stream import Totals
-from streamjoin.planning.semi_stream import most_speed_up
+from papers.operators.semi_stream_costs import most_speed_up
 
 
 def measure(context: Context, setting: Setting) -> list[Totals]:

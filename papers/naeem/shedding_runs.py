@@ -10,7 +10,7 @@ from papers.base import Context, Numbers
 from papers.measurement import Measurement
 from papers.naeem.workload import Setting, foreign_keys, measured, n_table
 from papers.operators.semi_stream import SemiStreamRun, Totals
-from streamjoin.planning.semi_stream_costs import NETWORK, Prices
+from papers.operators.semi_stream_costs import NETWORK, Prices
 
 TUNED: Final = 0.15
 """The paper's best look-up position."""

@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 from papers.base import Context
 from papers.naeem.foreign_keys import ForeignKeys, KeyArray
 from papers.operators.semi_stream import DiskTable, SemiStreamJoin, SemiStreamRun, Totals
-from papers.operators.semi_stream_settings import Admission, SheddingKind
-from streamjoin.planning.semi_stream import (
+from papers.operators.semi_stream_costs import (
     FRONT_SHARE,
+    BackEnd,
     Iteration,
+    Prices,
     Shares,
     Split,
     best_buffer_bytes,
-    ideal_hit_share,
     iteration,
     split_memory,
 )
-from streamjoin.planning.semi_stream_costs import BackEnd, Prices
+from papers.operators.semi_stream_settings import Admission, SheddingKind
+from streamjoin.planning.table import ideal_hit_share
 
 PAPER_TABLE: Final = 100_000_000
 """Tuples of the paper's table (NAE-A20)."""

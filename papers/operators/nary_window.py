@@ -1,7 +1,7 @@
 """The n-ary join in batches, for recorded streams (Valsomatzis & Gounaris 2013).
 
 The operator of the paper, one tuple at a time. At the end of each period it processes all that has
-arrived (VAL-A2), in an order across streams that `planning.drivers` says. What happens is counted
+arrived (VAL-A2), in an order across streams that `planning.many.nary` says. What happens is counted
 in steps of a batch, so that orders can be compared on any machine; and the processor's seconds are
 taken of each step, so that they can be compared on this one. `joins.multi` is the join for live
 streams, which processes many tuples at once.
@@ -20,7 +20,7 @@ from papers.operators.nary_window_memory import NaryMemory, Observed
 from papers.operators.nary_window_settings import NaryWindowJoin, batch_ends
 from streamjoin.calibration.moving_window import Trace
 from streamjoin.errors import ConfigError
-from streamjoin.planning.drivers import Waiting, groups_of
+from streamjoin.planning.many.nary import Waiting, groups_of
 
 __all__ = ["NaryRun", "NaryWindowJoin", "Trace", "nary_window_join"]
 

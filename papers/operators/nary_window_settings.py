@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import Times
 from streamjoin.errors import ConfigError
-from streamjoin.planning.drivers import ORDERS, Order
+from streamjoin.planning.many.nary import ORDERS, Order
 
 Each = tuple[int | None, ...]
 """A number for each stream; None for no limit."""

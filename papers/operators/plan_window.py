@@ -19,7 +19,7 @@ from papers.operators.kernels import plan_window as kernel
 from papers.operators.plan_window_memory import Plan, merge
 from papers.operators.plan_window_settings import PlanJoin, PlanTrace
 from streamjoin.errors import ConfigError
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 
 __all__ = ["Fixed", "PlanJoin", "PlanRun", "PlanTrace", "Policy", "Second", "plan_window_join"]
 

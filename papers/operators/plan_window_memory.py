@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from papers.operators.kernels import plan_window as kernel
 from papers.operators.plan_window_settings import PlanJoin, PlanTrace
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 
 UNLIMITED: Final = 2**61
 """Tuples, or microseconds: more than there are."""

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.operators.plan_window import Second
-from streamjoin.planning.adaptation import Adaptation
-from streamjoin.planning.analysis import analyse
-from streamjoin.planning.plan_model import PlanModel
+from streamjoin.planning.many.plan_model import PlanModel
+from streamjoin.planning.many.planners import Adaptation, analyse
 
 FloatArray = NDArray[np.float64]
 
@@ -28,7 +27,7 @@ class Planned:
     Parameters
     ----------
     planner
-        One of `planning.planners.PLANNERS`.
+        One of `planning.many.planners.PLANNERS`.
     expected
         The plan's numbers to begin with.
     mu
@@ -42,7 +41,7 @@ class Planned:
 
     Examples
     --------
-    >>> from streamjoin.planning.tree import Tree
+    >>> from streamjoin.planning.many.tree import Tree
     >>> model = PlanModel.of(Tree.parse("a b"), [500, 700], [5000, 500], [0.001, 0.005])
     >>> Planned("jaqpot", model, mu=300).start()
     array([  0., 300.])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import Times
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 
 Index = Literal["hash", "none"]
 Keys = NDArray[np.int64]

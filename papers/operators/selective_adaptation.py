@@ -1,7 +1,7 @@
 """How a selective window join adapts: how much it probes, of which window, and where in it.
 
 An `Adaptation` holds what is known and what is planned; decisions are the pure functions of
-`planning.selective`. There are two steps, each in its period (Gedik et al. 2005):
+`shedding.fractions`. There are two steps, each in its period (Gedik et al. 2005):
 
 1. `adapt_correlation` (every T_c): how productive each basic window is, and so in which order they
    are probed (GED-A11). Productivity is matches per comparison (GED-I4).
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from papers.operators.kernels import selective_window as kernel
 from papers.operators.selective_settings import SelectiveJoin
-from streamjoin.planning.selective import direction_adapt, rate_adapt
+from streamjoin.shedding.fractions import direction_adapt, rate_adapt
 
 FloatArray = NDArray[np.float64]
 

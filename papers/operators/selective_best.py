@@ -19,7 +19,7 @@ import numpy as np
 from papers.operators.kernels import selective_window as kernel
 from papers.operators.selective_adaptation import FloatArray, Selective
 from papers.operators.selective_settings import SelectiveJoin
-from streamjoin.planning.selective import BasicWindows, knapsack
+from streamjoin.shedding.fractions import BasicWindows, knapsack
 
 PHASES: Final = 4
 MEMORY: Final = 0.95

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import Times
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.selective import POLICIES
+from streamjoin.shedding.fractions import POLICIES
 
 Index = Literal["none", "hash", "inverted-time", "inverted-identifier"]
 Policy = Literal["full", "drop", "best", "ra", "ra+tc", "ra+jd", "ra+tc+jd"]
@@ -120,7 +120,7 @@ class SelectiveJoin:
     windows_us
         w_1 and w_2; 0 for a stream that is not remembered.
     policy
-        "full", "drop", or one of `planning.selective.POLICIES`.
+        "full", "drop", or one of `shedding.fractions.POLICIES`.
     basic_us
         b; None for no basic windows: a window is one list, probed from its newest end.
     threshold

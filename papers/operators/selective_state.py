@@ -1,5 +1,7 @@
 """The arrays that the kernels of the selective window join work on."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,6 @@ from papers.operators.kernels import basic_windows as matching
 from papers.operators.kernels import selective_window as kernel
 from papers.operators.selective_settings import SelectiveJoin, SetTrace
 from streamjoin.errors import DataError
-from streamjoin.planning.selective import n_basic_windows
 
 Traces = tuple[SetTrace, SetTrace]
 
@@ -88,3 +89,14 @@ def _way(traces: Traces, settings: SelectiveJoin) -> int:
 
 def _weights(trace: SetTrace) -> NDArray[np.float64]:
     return np.ones(len(trace.items)) if trace.weights is None else trace.weights
+
+
+def n_basic_windows(window: float, basic: float) -> int:
+    """How many basic windows cover a window at all times: one is being filled (GED-A8, U5).
+
+    Examples
+    --------
+    >>> n_basic_windows(20, 1), n_basic_windows(20, 3)
+    (21, 8)
+    """
+    return 1 + math.ceil(window / basic)

@@ -8,7 +8,7 @@ virtual second and per basic window is counted, so that its policies can be judg
 |--------|-------------------------------------------------------------------|
 | "full" | processes every tuple fully; what the buffers cannot hold is lost |
 | "drop" | drops tuples at random, so that the others can be processed fully |
-| others | select parts of windows, see `planning.selective`                 |
+| others | select parts of windows, see `shedding.fractions`                 |
 
 An index is kept for each basic window (GED-A6 to A8):
 

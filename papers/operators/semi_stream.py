@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from papers.operators.kernels import semi_stream as memory
 from papers.operators.kernels import semi_stream_joins as kernel
 from papers.operators.kernels import semi_stream_types as types
+from papers.operators.semi_stream_costs import BACK_ENDS
 from papers.operators.semi_stream_settings import (
     ADMISSIONS,
     MOVED,
@@ -23,7 +24,6 @@ from papers.operators.semi_stream_settings import (
     Totals,
 )
 from streamjoin.errors import DataError
-from streamjoin.planning.semi_stream_costs import BACK_ENDS
 
 __all__ = ["DiskTable", "SemiStreamJoin", "SemiStreamRun", "Totals", "semi_stream_join"]
 
@@ -50,7 +50,7 @@ class SemiStreamRun:
 
     Examples
     --------
-    >>> from streamjoin.planning.semi_stream import Split
+    >>> from papers.operators.semi_stream_costs import Split
     >>> join = SemiStreamJoin("hybrid", Split(waiting=4, cached=0, partition=2))
     >>> run = SemiStreamRun(join, DiskTable.of(6), np.array([1, 5, 0, 1, 3], np.int32))
     >>> run.advance()
@@ -169,7 +169,7 @@ def semi_stream_join(
 
     Examples
     --------
-    >>> from streamjoin.planning.semi_stream import Split
+    >>> from papers.operators.semi_stream_costs import Split
     >>> join = SemiStreamJoin("mesh", Split(waiting=6, cached=2, partition=2))
     >>> run = semi_stream_join(join, DiskTable.of(6), np.array([1, 5, 0, 1, 2], np.int32))
     >>> run.totals.served, run.outputs.tolist()

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.operators.kernels.semi_stream_types import Costs
+from papers.operators.semi_stream_costs import BACK_ENDS, BackEnd, Prices, Split
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.semi_stream import Split
-from streamjoin.planning.semi_stream_costs import BACK_ENDS, BackEnd, Prices
 
 KeyArray = NDArray[np.int32]
 Admission = Literal["recorder", "ageing", "sketch"]

@@ -11,7 +11,7 @@ from papers.valsomatzis.parts import by, cases, mean, of, sentence, when
 from papers.valsomatzis.policy_runs import Driven
 from papers.valsomatzis.printed import EARLY, PERIODS, PROPOSED, TIMESTAMP
 from papers.valsomatzis.workload import NAMES
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 _HALVES: Final[tuple[Span, ...]] = ("first", "second")
 

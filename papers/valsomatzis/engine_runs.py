@@ -19,7 +19,7 @@ from papers.valsomatzis.nary_streams import DataSet, KeyedStream, NaryStreams
 from papers.valsomatzis.printed import PERIODS, TIMESTAMP, Period
 from papers.valsomatzis.workload import NAMES, orders_of, rotated
 from streamjoin.local import LocalMultiJoin
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 CASES: Final[tuple[tuple[DataSet, Period], ...]] = (("I", "1M"), ("V", "1M"))
 _SCHEMA: Final = pa.schema({"k": pa.int64(), "t": pa.timestamp("us")})

@@ -14,7 +14,7 @@ from papers.valsomatzis.nary_streams import DATA_SETS, DataSet
 from papers.valsomatzis.parts import cases, of
 from papers.valsomatzis.printed import HALVES, PERIODS, TIMES
 from papers.valsomatzis.workload import NAMES
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from papers.operators.nary_window import NaryRun
 from papers.valsomatzis.comparison import time_ratio
 from papers.valsomatzis.printed import PERIODS, TIMESTAMP
 from papers.valsomatzis.workload import Streams, rotated, warm
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 SCALES: Final = (0.003, 0.03, 0.3, 3.0)
 QUICK_SCALES: Final = (0.003, 0.03, 0.3)

@@ -8,7 +8,7 @@ from papers.base import AllNumbers
 from papers.valsomatzis.comparison import GRID, Compared, Span
 from papers.valsomatzis.nary_streams import DATA_SETS, DataSet
 from papers.valsomatzis.printed import PERIODS, Period
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 ByOrder = Mapping[Order, Compared]
 

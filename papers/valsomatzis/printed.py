@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from papers.valsomatzis.nary_streams import DATA_SETS, DataSet
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 Period = str
 Cases = Mapping[tuple[DataSet, Period], float]

@@ -15,7 +15,7 @@ from papers.valsomatzis.printed import (
     average,
 )
 from papers.valsomatzis.workload import NAMES
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 _NEAR: Final = 0.1
 _STEADY: Final[tuple[DataSet, ...]] = ("I", "II", "III")

@@ -12,7 +12,7 @@ from papers.valsomatzis.nary_streams import DATA_SETS
 from papers.valsomatzis.parts import mean, of
 from papers.valsomatzis.printed import HALVES, PERIODS, TIMES, Cases, average
 from papers.valsomatzis.workload import NAMES
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 Rows = list[tuple[str, ...]]
 _NONE: Final = "-"

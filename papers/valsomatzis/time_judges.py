@@ -14,7 +14,7 @@ from papers.valsomatzis.printed import (
     average,
 )
 from papers.valsomatzis.workload import NAMES
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 _ON_ALL: Final[tuple[Order, ...]] = ("round-robin", "initial-output-size", "output-rate")
 _NEAR: Final = 0.1

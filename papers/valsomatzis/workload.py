@@ -10,7 +10,7 @@ from papers.operators.nary_window import NaryRun, NaryWindowJoin, Trace, nary_wi
 from papers.operators.nary_window_memory import NaryMemory
 from papers.valsomatzis.nary_streams import DataSet, NaryStreams
 from papers.valsomatzis.printed import PERIODS, PROPOSED, TIMES, TIMESTAMP, Period
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 Runs = dict[Order, list[NaryRun]]
 """One run for each repetition, by order."""

@@ -17,7 +17,7 @@ from benchmarks.recorded import GroupedKeys
 from benchmarks.systems import Task, Timing, agree
 from streamjoin.cli.app import app
 from streamjoin.errors import EngineError
-from streamjoin.planning.drivers import ORDERS
+from streamjoin.planning.many.nary import ORDERS
 
 STATE = {"streamjoin-tree": 4_000_000, "spark-chain": 40_000_000}
 CPU_US = {"streamjoin-mjoin": 2000, "streamjoin-tree": 4000, "streamjoin-plan": 3000}

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from papers.kang import cost_model
+from papers.kang.cost_model import PAPER
 from streamjoin import oracle
 from streamjoin.calibration.moving_window import (
     Capacity,
@@ -22,8 +24,7 @@ from streamjoin.calibration.moving_window import (
 )
 from streamjoin.core.kernels import moving_window as kernel
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning import cost_model
-from streamjoin.planning.cost_model import PAPER
+from streamjoin.planning.two.algorithm_choice import AccessCosts
 
 Structures = tuple[Structure, Structure]
 KINDS: tuple[Structure, ...] = ("hash", "list")
@@ -225,7 +226,7 @@ def test_beyond_capacity_the_queue_grows_and_output_falls() -> None:
 
 def test_service_takes_the_cost_of_the_accesses() -> None:
     left, right = trace([(0, 1), (10, 1)]), trace([])
-    costs = Capacity(1e6, cost_model.AccessCosts(nested=3.0, hashed=5.0))  # units are us
+    costs = Capacity(1e6, AccessCosts(nested=3.0, hashed=5.0))  # units are us
 
     def served(until: int, structure: Structure) -> tuple[int, int]:
         run = moving_window_join(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streamjoin.budget import Budget
 from streamjoin.joins.multi import limits
 from streamjoin.joins.stopwatch import Costs
-from streamjoin.planning.planners import PLANNERS
+from streamjoin.planning.many.planners import PLANNERS
 from tests.joins.multi_streams import (
     SECOND,
     Batch,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamjoin.budget import Budget
 from streamjoin.joins.stopwatch import Costs
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 from streamjoin.windows import Rows
 from tests.joins.multi_streams import (
     SECOND,

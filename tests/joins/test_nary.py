@@ -16,8 +16,8 @@ from streamjoin.joins.multi import logic, nary, probing, states, turns
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.local import LocalMultiJoin
-from streamjoin.planning.drivers import ORDERS
-from streamjoin.planning.nary_cost import FEW, SMALL
+from streamjoin.planning.many.nary import ORDERS
+from streamjoin.planning.many.nary_cost import FEW, SMALL
 from tests.joins import multi_streams
 from tests.joins.test_multi import ANY, DURATIONS, LENIENT, SCHEMA, cases, expected, run, words
 

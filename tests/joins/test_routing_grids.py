@@ -18,8 +18,8 @@ from streamjoin import oracle
 from streamjoin.joins.multi import probing, states
 from streamjoin.joins.routing import Shares
 from streamjoin.local import LocalMultiJoin
-from streamjoin.planning.drivers import ORDERS
-from streamjoin.planning.nary_cost import FEW, SMALL
+from streamjoin.planning.many.nary import ORDERS
+from streamjoin.planning.many.nary_cost import FEW, SMALL
 from tests import strategies
 from tests.spark.plan_cluster import PlanCluster
 

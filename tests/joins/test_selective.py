@@ -22,7 +22,7 @@ from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.selective import MOST_WORTH
 from streamjoin.joins.selective import utility as utility_of
 from streamjoin.local import LocalJoin
-from streamjoin.planning.selective import POLICIES
+from streamjoin.shedding.fractions import POLICIES
 from streamjoin.shedding.selective import SelectiveState
 from tests.joins import test_set_predicates as with_sets
 from tests.joins.feeding import ids

@@ -10,7 +10,7 @@ from streamjoin.joins.multi.sampling import measure
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import States
 from streamjoin.joins.stopwatch import Costs
-from streamjoin.planning.drivers import Waiting, groups_of
+from streamjoin.planning.many.nary import Waiting, groups_of
 from tests.joins.multi_streams import SECOND, Numbers, expected, local, numbers, poisson, table
 from tests.joins.test_strategies import going_on
 

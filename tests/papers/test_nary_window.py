@@ -13,7 +13,7 @@ from papers.operators.nary_window import NaryRun, NaryWindowJoin, Trace, nary_wi
 from papers.operators.nary_window_settings import PAPER_ORDERS, Each, batch_of, n_batches
 from papers.valsomatzis.nary_streams import NaryStreams
 from streamjoin.errors import ConfigError
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 Row = tuple[int, int]
 """Time and key."""

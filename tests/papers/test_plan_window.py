@@ -20,9 +20,9 @@ from papers.operators.plan_window import (
 )
 from papers.operators.plan_window_policy import Planned
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.adaptation import LOG, Adaptation
-from streamjoin.planning.plan_model import PlanModel
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.plan_model import PlanModel
+from streamjoin.planning.many.planners import MAX_DECISIONS, Adaptation
+from streamjoin.planning.many.tree import Tree
 
 PLANS = (
     "a b",
@@ -217,7 +217,7 @@ def test_a_planner_follows_the_streams() -> None:
     assert policy.model.sigmas[:3] == pytest.approx([0.05] * 3, rel=0.15)
     assert len(policy.found) > 2
     assert policy.adaptation is not None
-    assert len(policy.adaptation.decisions) == min(LOG, len(policy.found) - 1)
+    assert len(policy.adaptation.decisions) == min(MAX_DECISIONS, len(policy.found) - 1)
     assert run.allowances[-1].tolist() != run.allowances[0].tolist()
     assert run.made[5:15].mean() > 5 * run.made[30:].mean()
 

@@ -22,7 +22,7 @@ from papers.operators.selective_window import (
     selective_window_join,
 )
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.selective import POLICIES
+from streamjoin.shedding.fractions import POLICIES
 from streamjoin.workloads.rotating_sets import RotatingSets
 
 INDEXES: tuple[Index, ...] = ("none", "inverted-time", "inverted-identifier")

@@ -14,10 +14,9 @@ from papers.operators.semi_stream import (
     SemiStreamRun,
     semi_stream_join,
 )
+from papers.operators.semi_stream_costs import BACK_ENDS, BackEnd, Split
 from papers.operators.semi_stream_settings import ADMISSIONS, Admission, SheddingKind
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.semi_stream import Split
-from streamjoin.planning.semi_stream_costs import BACK_ENDS, BackEnd
 
 N_KEYS = 12
 KEYS = st.lists(st.integers(0, N_KEYS - 1), max_size=80)

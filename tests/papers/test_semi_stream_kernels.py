@@ -155,7 +155,7 @@ def test_a_tuple_has_to_be_more_frequent_than_what_it_replaces(mode: Any, policy
 def test_the_join_itself_runs_uncompiled_alike() -> None:
     """One call of `advance` in plain Python, the kernels below it compiled."""
     from papers.operators.semi_stream import DiskTable, SemiStreamJoin, SemiStreamRun
-    from streamjoin.planning.semi_stream import Split
+    from papers.operators.semi_stream_costs import Split
 
     keys = (np.random.default_rng(2).integers(0, 30, 300) ** 2 % 30).astype(np.int32)
     join = SemiStreamJoin("hybrid", Split(20, 4, 5), shedding="considering", position=0.3)

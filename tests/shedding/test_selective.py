@@ -14,7 +14,7 @@ from streamjoin._typing import SIDES
 from streamjoin.core.cells import Axis, FloatArray
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinCounts
-from streamjoin.planning.selective import POLICIES
+from streamjoin.shedding.fractions import POLICIES
 from streamjoin.shedding.selective import (
     CREDIT,
     DEBT,

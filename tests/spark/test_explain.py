@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.explanations.join import JoinExplanation
-from streamjoin.planning.algorithm_choice import Load, OperationCosts, costs_of
+from streamjoin.planning.two.algorithm_choice import Load, OperationCosts, costs_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COLUMNS = "value AS k", "timestamp AS t", "double(value) AS x", "string(value) AS s"

@@ -17,7 +17,7 @@ from streamjoin.calibration.fitting import Fit, crossing
 from streamjoin.calibration.kernels import Stored
 from streamjoin.calibration.micro_batch import SECONDS, Case, cases_of, times_of
 from streamjoin.calibration.result import Crossover
-from streamjoin.planning.algorithm_choice import Method, OperationCosts, costs_of
+from streamjoin.planning.two.algorithm_choice import Method, OperationCosts, costs_of
 
 PAIRS: tuple[tuple[Method, Method], ...] = (
     ("nested", "batch"),

@@ -19,7 +19,7 @@ import pyarrow as pa
 from streamjoin._typing import Keys, Times
 from streamjoin.core.index import HashIndex
 from streamjoin.core.list_index import ListIndex
-from streamjoin.planning.algorithm_choice import Load, Method
+from streamjoin.planning.two.algorithm_choice import Load, Method
 
 ALWAYS: Final = 2**62
 MAX_PAIRS: Final = 2**18

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, get_args
 from streamjoin.calibration.fitting import best_times, fit_costs
 from streamjoin.calibration.kernels import Stored, Work
 from streamjoin.calibration.many_streams import TUPLE_COSTS, measure_tuples
-from streamjoin.planning.algorithm_choice import Load, Method, OperationCosts, costs_of
+from streamjoin.planning.two.algorithm_choice import Load, Method, OperationCosts, costs_of
 
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 _ELSEWHERE: Final = {"invalidate", *TUPLE_COSTS}

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import Keys, Times
 from streamjoin.core.kernels import moving_window as kernel
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.cost_model import AccessCosts
+from streamjoin.planning.two.algorithm_choice import AccessCosts
 
 Structure = Literal["hash", "list"]
 Invalidation = Literal["active", "lazy"]

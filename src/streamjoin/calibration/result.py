@@ -4,8 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from streamjoin.calibration.fitting import Fit
-from streamjoin.planning.algorithm_choice import OperationCosts
-from streamjoin.planning.cost_model import AccessCosts
+from streamjoin.planning.two.algorithm_choice import AccessCosts, OperationCosts
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from streamjoin.calibration.fitting import Fit, best_time, crossing, fit_costs
 from streamjoin.calibration.moving_window import Structure, Trace, TupleRun, moving_window_join
 from streamjoin.calibration.result import Crossover, TupleCosts
-from streamjoin.planning.cost_model import ratio_from_crossover
+from streamjoin.planning.two.algorithm_choice import ratio_from_crossover
 
 SECOND: Final = 1_000_000
 WINDOW: Final = 40  # seconds, T_b

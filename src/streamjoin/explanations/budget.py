@@ -11,7 +11,7 @@ from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.selective import Need, Selective
 from streamjoin.explanations.state import SideEstimate, format_bytes
 from streamjoin.joins.routing import copies
-from streamjoin.planning.split import Allocation, Demand, Limits, held, output, plan
+from streamjoin.planning.two.split import Allocation, Demand, Limits, held, output, plan
 from streamjoin.shedding.regulation import FIRST_COST_US, Shedding
 
 BATCH_SECONDS: Final = 1.0

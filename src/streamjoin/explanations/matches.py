@@ -15,7 +15,7 @@ from streamjoin.explanations.samples import Sample
 from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
 from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.planning.selective import BasicWindows, choose_fractions
+from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 
 Basis = Literal["sample", "given", "assumed"]
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ class Matches:
 
         Examples
         --------
-        >>> from streamjoin.planning.selective import POLICIES
+        >>> from streamjoin.shedding.fractions import POLICIES
         >>> even = tuple([0.5 / PARTS] * PARTS)
         >>> late = tuple([0.0] * 19 + [0.5])
         >>> matches = Matches(0.01, "sample", (even, late))

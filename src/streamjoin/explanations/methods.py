@@ -10,7 +10,7 @@ from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.state import SideEstimate
 from streamjoin.explanations.words import NAMES
 from streamjoin.joins.routing import copies
-from streamjoin.planning.algorithm_choice import Load, OperationCosts, choose, costs_of
+from streamjoin.planning.two.algorithm_choice import Load, OperationCosts, choose, costs_of
 
 _WAYS: Final = {
     "batch": "the rows that arrive are indexed, what is remembered is streamed past",

@@ -34,7 +34,7 @@ from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.samples import Sources
 from streamjoin.explanations.warnings import Advice
 from streamjoin.explanations.words import Shards
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.regulation import FIRST_COST_US
 
 

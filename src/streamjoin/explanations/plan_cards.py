@@ -6,7 +6,7 @@ from streamjoin.explanations.plan import PlanExplanation
 from streamjoin.explanations.plan_numbers import HalfWayExplanation, about
 from streamjoin.explanations.plan_shards import GridShards
 from streamjoin.explanations.query import QueryExplanation
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 
 
 def cards_of_plan(plan: PlanExplanation, query: QueryExplanation | None = None) -> Card:

@@ -11,7 +11,7 @@ from streamjoin.explanations.plan_strategy import StrategyExplanation
 from streamjoin.explanations.plan_words import is_nary
 from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.samples import Sources
-from streamjoin.planning.analysis import analyse
+from streamjoin.planning.many.planners import analyse
 from streamjoin.shedding.regulation import FIRST_COST_US
 from streamjoin.shedding.selective import SelectiveState
 

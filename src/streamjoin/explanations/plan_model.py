@@ -17,13 +17,11 @@ from streamjoin.explanations.plan_numbers import (
 )
 from streamjoin.explanations.plan_words import inputs
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.planning.analysis import Analysis, analyse
-from streamjoin.planning.path_productivity import PathTable
-from streamjoin.planning.plan_model import Floats, PlanModel
-from streamjoin.planning.planners import PLANNERS
-from streamjoin.planning.refresh import refresh_rates
-from streamjoin.planning.timed_plan import TimedPlan
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.cover import refresh_rates
+from streamjoin.planning.many.plan_model import Floats, PathTable, PlanModel
+from streamjoin.planning.many.planners import PLANNERS, Analysis, analyse
+from streamjoin.planning.many.timed_plan import TimedPlan
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.regulation import FIRST_COST_US
 
 StreamRates = Mapping[str, float]

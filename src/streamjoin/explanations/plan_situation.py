@@ -16,9 +16,9 @@ from streamjoin.explanations.plan_words import inputs
 from streamjoin.explanations.plans import MultiPlan
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.routing import Shares
-from streamjoin.planning.nary import ALL_SETS, Sizes, Streams
-from streamjoin.planning.nary_cost import Situation
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.nary import ALL_SETS, Sizes, Streams
+from streamjoin.planning.many.nary_cost import Situation
+from streamjoin.planning.many.tree import Tree
 
 
 def situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> Situation:

@@ -14,13 +14,11 @@ from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.state import format_bytes, row_bytes
 from streamjoin.joins.multi.reordering import EVERY
 from streamjoin.joins.multi.settings import MultiJoin
-from streamjoin.planning.algorithm_choice import OperationCosts
-from streamjoin.planning.drivers import Groups, Order, Waiting, groups_of
-from streamjoin.planning.nary_choice import CLEARLY, Choice, adaptive_groups, choose
-from streamjoin.planning.nary_cost import ROUND, Situation
-from streamjoin.planning.nary_drains import mjoin_cost
-from streamjoin.planning.nary_tree import tree_cost
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.nary import Groups, Order, Waiting, groups_of
+from streamjoin.planning.many.nary_cost import ROUND, Situation, mjoin_cost, tree_cost
+from streamjoin.planning.many.strategy import CLEARLY, Choice, adaptive_groups, choose
+from streamjoin.planning.many.tree import Tree
+from streamjoin.planning.two.algorithm_choice import OperationCosts
 
 _WAYS: Final = {
     "auto": (

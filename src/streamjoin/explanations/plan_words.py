@@ -10,7 +10,7 @@ from streamjoin.joins.multi.arguments import Step
 from streamjoin.joins.multi.keys import KeyClass
 from streamjoin.joins.multi.reordering import CLEARLY, EVERY
 from streamjoin.joins.multi.settings import Input
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 
 
 @dataclass(frozen=True)

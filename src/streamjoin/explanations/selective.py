@@ -13,7 +13,7 @@ from streamjoin.explanations.words import NAMES
 from streamjoin.joins.routing import copies
 from streamjoin.joins.selective import LOOKING_BYTES, LOOKING_ROWS, SOME_ITEMS
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.planning.split import Pair
+from streamjoin.planning.two.split import Pair
 from streamjoin.shedding.regulation import Shedding
 from streamjoin.shedding.selective import GAMMA, GAMMA_EXACT, MOST_RECEIVING, SelectiveState
 

@@ -14,7 +14,7 @@ from streamjoin.explanations.table_words import Sizes, cached_rows
 from streamjoin.joins.table.front_stage import BESIDES
 from streamjoin.joins.table.measuring import Measured
 from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE, STREAM, TableJoin
-from streamjoin.planning.semi_stream import ideal_hit_share
+from streamjoin.planning.table import ideal_hit_share
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Final
 from streamjoin.budget import Budget, shard_cpu
 from streamjoin.errors import ConfigError
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.planning.selective import POLICIES
-from streamjoin.planning.split import Limits, splits_for
+from streamjoin.planning.two.split import Limits, splits_for
+from streamjoin.shedding.fractions import POLICIES
 from streamjoin.shedding.regulation import Shedding
 from streamjoin.windows import Rows
 

@@ -10,7 +10,7 @@
 
 Which is cheapest is computed for each batch from what it brings, from what is stored and from the
 share of the pairs that matched so far, whose inverse is the number of keys (KAN-A2); see
-`planning.algorithm_choice`. A direction changes its method only if that pays clearly.
+`planning.two.algorithm_choice`. A direction changes its method only if that pays clearly.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from streamjoin.joins.remembered import Remembered
 from streamjoin.joins.selection import Selection, reachable
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
-from streamjoin.planning.algorithm_choice import Load, Method, choose
+from streamjoin.planning.two.algorithm_choice import Load, Method, choose
 
 
 class Direction:

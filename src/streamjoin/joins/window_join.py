@@ -18,7 +18,7 @@ from streamjoin.errors import StateError
 from streamjoin.joins.base import MAX_BYTES, BlobKey, Env, JoinLogic, OutputColumn
 from streamjoin.joins.progress import Progress
 from streamjoin.metrics import METRIC_NAMES
-from streamjoin.planning.algorithm_choice import Method, OperationCosts
+from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.regulation import Shedding, SheddingState
 
 STATE_VERSION: Final = 2

@@ -16,11 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamjoin.planning.adaptation import Adaptation
-from streamjoin.planning.analysis import Analysis
-from streamjoin.planning.plan_model import Floats, PlanModel
-from streamjoin.planning.timed_plan import EXPLORED, TimedPlan
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.plan_model import Floats, PlanModel
+from streamjoin.planning.many.planners import Adaptation, Analysis
+from streamjoin.planning.many.timed_plan import EXPLORED, TimedPlan
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plan_averages import Averages
 from streamjoin.shedding.plan_limits import Observed, PlanLimits
 from streamjoin.shedding.stream_clock import StreamClock

@@ -12,8 +12,8 @@ does, and what a batch costs whatever its size does not shrink with its rows.
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamjoin.planning.selective import rate_adapt
-from streamjoin.planning.split import Demand, Limits, Pair, plan
+from streamjoin.planning.two.split import Demand, Limits, Pair, plan
+from streamjoin.shedding.fractions import rate_adapt
 
 PATIENCE: Final = 3
 """Batches in a row that must be too long before rows are turned away: the first ones load code. And

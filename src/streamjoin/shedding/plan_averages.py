@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
-from streamjoin.planning.plan_model import Floats, PlanModel
-from streamjoin.planning.timed_plan import TimedPlan
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.plan_model import Floats, PlanModel
+from streamjoin.planning.many.timed_plan import TimedPlan
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plan_limits import Observed, PlanLimits
 
 ENOUGH: Final = 30

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from streamjoin.budget import shard_cpu
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class PlanLimits:
     Parameters
     ----------
     planner
-        Who divides it, one of `planning.planners.PLANNERS`.
+        Who divides it, one of `planning.many.planners.PLANNERS`.
     rate
         Probes for a second of the streams.
     cpu_us_per_second, cpu_us_per_batch

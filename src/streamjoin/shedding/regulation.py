@@ -3,7 +3,7 @@
 The *drop* semantics: a tuple that is not let in neither probes nor enters a window. (Where the
 windows are probed in part instead, `shedding.selective`, tuples are turned away only if to receive
 them costs too much.) Plans come from
-`planning.split`; here they get what they need, the streams' rates as observed, and what a tuple
+`planning.two.split`; here they get what they need, the streams' rates as observed, and what a tuple
 costs. Time is the streams' own: the budget of a batch is that of the event time it covers, so a
 recorded stream is regulated as the live one was, and a batch that is run again as before.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from streamjoin._typing import SIDES
 from streamjoin.core.statistics import WEIGHT, Rates
-from streamjoin.planning.split import Allocation, Demand, Limits, Pair, output, plan
+from streamjoin.planning.two.split import Allocation, Demand, Limits, Pair, output, plan
 from streamjoin.shedding.gate import Gate
 from streamjoin.shedding.recall import RecallEstimate
 from streamjoin.shedding.selective import BATCH_CREDIT, SelectiveState

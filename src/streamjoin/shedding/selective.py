@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.cells import CELLS, Axis, FloatArray
 from streamjoin.core.statistics import WEIGHT
-from streamjoin.planning.selective import BasicWindows, choose_fractions
+from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 from streamjoin.shedding.productivity import Productivity
 
 GAMMA: Final = 0.1
@@ -162,7 +162,7 @@ class SelectiveState:
         Parameters
         ----------
         policy
-            One of `planning.selective.POLICIES`.
+            One of `shedding.fractions.POLICIES`.
         axis
             Where the windows lie.
         comparisons

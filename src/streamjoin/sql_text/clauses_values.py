@@ -10,7 +10,7 @@ from streamjoin.budget import Budget
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.joins.multi.strategies import STRATEGIES
-from streamjoin.planning.drivers import ORDERS
+from streamjoin.planning.many.nary import ORDERS
 from streamjoin.sql_text.query_text import Text
 from streamjoin.windows import Rows
 

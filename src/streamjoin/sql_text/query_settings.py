@@ -8,7 +8,7 @@ from streamjoin._names import ANY_CASE, Naming
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 from streamjoin.sql_text.clauses import EXAMPLES, Given
 from streamjoin.sql_text.query import Query
 from streamjoin.sql_text.query_from import Source

@@ -15,7 +15,7 @@ from streamjoin.joins.table.arrivals import TableArrival, keyed
 from streamjoin.joins.table.logic import TableJoinLogic
 from streamjoin.joins.table.settings import How, TableJoin
 from streamjoin.joins.table.state import TableJoinState
-from streamjoin.planning.table_costs import TableCosts
+from streamjoin.planning.table import TableCosts
 from streamjoin.tables.base import Changes
 from tests.joins.table.memory_table import MemoryTable
 

@@ -16,7 +16,7 @@ from papers.gedik.quality_table import QUALITY, holds
 from papers.measurement import Measurement
 from papers.page import html
 from papers.run import Outcome, reproduce
-from streamjoin.planning.selective import POLICIES
+from streamjoin.shedding.fractions import POLICIES
 
 NONE = Measurement.of([1.0])
 

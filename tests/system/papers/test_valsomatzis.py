@@ -16,7 +16,7 @@ from papers.valsomatzis.comparison import GRID, Compared, Span
 from papers.valsomatzis.nary_streams import DATA_SETS, DataSet
 from papers.valsomatzis.printed import HALVES, PERIODS, TIMES, TIMESTAMP, average
 from papers.valsomatzis.tables import TABLES
-from streamjoin.planning.drivers import Order
+from streamjoin.planning.many.nary import Order
 
 Case = tuple[DataSet, str]
 Table = Mapping[Case, Mapping[Order, Compared]]

@@ -40,8 +40,8 @@ from streamjoin.joins.multi.strategies import (
     resolve_strategy,
 )
 from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
-from streamjoin.planning.planners import PLANNERS
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.planners import PLANNERS
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plan_limits import PlanLimits
 from streamjoin.windows import Rows
 

@@ -11,9 +11,9 @@ from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.metrics import Details
-from streamjoin.planning.analysis import Analyst
-from streamjoin.planning.plan_model import Floats
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.plan_model import Floats
+from streamjoin.planning.many.planners import Analyst
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.allowances import AllowanceState, Question
 from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
 

@@ -32,9 +32,15 @@ from streamjoin.joins.multi.turns import turns_of
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
 from streamjoin.metrics import Details
-from streamjoin.planning.drivers import Turns, Waiting, groups_of
-from streamjoin.planning.nary import ALL_SETS, Sizes, probing_sequences
-from streamjoin.planning.nary_choice import adaptive_groups
+from streamjoin.planning.many.nary import (
+    ALL_SETS,
+    Sizes,
+    Turns,
+    Waiting,
+    groups_of,
+    probing_sequences,
+)
+from streamjoin.planning.many.strategy import adaptive_groups
 from streamjoin.shedding.allowances import AllowanceState
 from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
 from streamjoin.shedding.stream_clock import span_seconds

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from streamjoin.errors import ConfigError
 from streamjoin.joins.multi.keys import Keys
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 
 
 @dataclass(frozen=True)

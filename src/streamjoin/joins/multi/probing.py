@@ -11,7 +11,7 @@ from streamjoin.core.index import HashIndex
 from streamjoin.joins.base import MAX_PAIRS
 from streamjoin.joins.multi.settings import FAR
 from streamjoin.joins.multi.tuples import Tuples
-from streamjoin.planning.nary_cost import FEW
+from streamjoin.planning.many.nary_cost import FEW
 
 _WHOLE: Final = (-(2**63), 2**63 - 1)
 Found = tuple[Positions, Positions]

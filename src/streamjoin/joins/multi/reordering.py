@@ -16,11 +16,10 @@ from streamjoin.joins.multi.sampling import measure
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
-from streamjoin.planning.join_order import choose_tree, produced_rate
-from streamjoin.planning.nary import Sizes
-from streamjoin.planning.nary_choice import choose
-from streamjoin.planning.nary_cost import Situation
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.nary import Sizes
+from streamjoin.planning.many.nary_cost import Situation
+from streamjoin.planning.many.strategy import choose, choose_tree, produced_rate
+from streamjoin.planning.many.tree import Tree
 
 EVERY: Final = 16
 """Batches between two looks at the plan; the first comes after a quarter of them."""

@@ -16,7 +16,7 @@ from streamjoin._typing import Keys
 from streamjoin.core.kernels.hashing import fold_words
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
-from streamjoin.planning.nary import ALL_SETS, Sizes
+from streamjoin.planning.many.nary import ALL_SETS, Sizes
 
 SAMPLED: Final = 1 << 12
 """About so many rows of each stream are looked at."""

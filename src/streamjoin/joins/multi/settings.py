@@ -17,10 +17,9 @@ from typing import Final, Literal
 from streamjoin.core.stream import Stream
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.window_join import format_window
-from streamjoin.planning.algorithm_choice import OperationCosts
-from streamjoin.planning.drivers import Order
-from streamjoin.planning.nary import Sizes
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.nary import Order, Sizes
+from streamjoin.planning.many.tree import Tree
+from streamjoin.planning.two.algorithm_choice import OperationCosts
 from streamjoin.shedding.plan_limits import PlanLimits
 
 Strategy = Literal["auto", "mjoin", "tree"]

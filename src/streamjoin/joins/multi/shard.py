@@ -14,7 +14,7 @@ from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.packed import PackedRow, unpack
 from streamjoin.metrics import Details
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plan_limits import Observed, Whole
 
 

@@ -25,9 +25,9 @@ from streamjoin.joins.base import WindowStore
 from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples, of_rows
 from streamjoin.joins.progress import Progress
-from streamjoin.planning.nary import Sizes
-from streamjoin.planning.nary_cost import SMALL
-from streamjoin.planning.tree import Tree
+from streamjoin.planning.many.nary import Sizes
+from streamjoin.planning.many.nary_cost import SMALL
+from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.allowances import AllowanceState
 
 PLACE: Final = "_place"

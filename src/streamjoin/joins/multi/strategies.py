@@ -7,8 +7,7 @@ from streamjoin.errors import ConfigError
 from streamjoin.joins.multi.keys import Keys
 from streamjoin.joins.multi.settings import Strategy
 from streamjoin.joins.multi.streams import stream_of
-from streamjoin.planning.drivers import ORDERS, Order
-from streamjoin.planning.nary import Sizes
+from streamjoin.planning.many.nary import ORDERS, Order, Sizes
 
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 Selectivities = Mapping[str, float]

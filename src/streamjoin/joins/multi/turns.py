@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from streamjoin._typing import Times
-from streamjoin.planning.drivers import Groups, Turns
-from streamjoin.planning.nary_cost import MOST_ROUNDS, ROUND
+from streamjoin.planning.many.nary import Groups, Turns
+from streamjoin.planning.many.nary_cost import MOST_ROUNDS, ROUND
 
 
 class Turn(NamedTuple):

@@ -21,7 +21,7 @@ from streamjoin.joins.table.back_ends import LookUps, Places, Unreached, answere
 from streamjoin.joins.table.spill import Spill
 from streamjoin.joins.table.waiting import Waiting
 from streamjoin.joins.table.work import Work
-from streamjoin.planning.table_costs import (
+from streamjoin.planning.table import (
     Marks,
     affordable,
     cheapest,

@@ -32,7 +32,7 @@ from streamjoin.joins.table.state import TableJoinState
 from streamjoin.joins.table.waiting import Waiting
 from streamjoin.joins.table.work import Clock, Work
 from streamjoin.metrics import Details
-from streamjoin.planning.table_costs import WEIGHT, best_front_share, skew_from_hits
+from streamjoin.planning.table import WEIGHT, best_front_share, skew_from_hits
 from streamjoin.tables.base import Changes, OpenTable
 
 Counts = Counter[str]

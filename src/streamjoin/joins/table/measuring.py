@@ -11,7 +11,7 @@ from streamjoin.core.index import HashIndex
 from streamjoin.joins.table.arrivals import row_keys
 from streamjoin.joins.table.parts import Parts
 from streamjoin.joins.table.settings import TABLE, TableJoin
-from streamjoin.planning.table_costs import TableCosts, is_waiting_cheaper
+from streamjoin.planning.table import TableCosts, is_waiting_cheaper
 from streamjoin.tables.base import OpenTable
 
 PARTITIONS: Final = 32

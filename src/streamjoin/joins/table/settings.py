@@ -8,7 +8,7 @@ import pyarrow as pa
 from streamjoin.budget import shard_cpu
 from streamjoin.core.keys import is_exact
 from streamjoin.joins.base import OutputColumn
-from streamjoin.planning.table_costs import TableCosts
+from streamjoin.planning.table import TableCosts
 
 Algorithm = Literal["auto", "inlj", "meshjoin", "hybridjoin"]
 How = Literal["inner", "left"]

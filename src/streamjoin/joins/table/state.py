@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from streamjoin.core.window import BasicWindow
-from streamjoin.planning.table_costs import TableCosts
+from streamjoin.planning.table import TableCosts
 
 WAITING: Final = 0
 CACHED: Final = 1

@@ -18,7 +18,7 @@ from streamjoin.joins.table.arrivals import stored
 from streamjoin.joins.table.settings import PART
 from streamjoin.joins.table.state import PARTS, WAITING, Run
 from streamjoin.joins.table.work import Work
-from streamjoin.planning.table_costs import Marks
+from streamjoin.planning.table import Marks
 
 MOST_RUNS: Final = 48
 """Of more than these half are written into one."""

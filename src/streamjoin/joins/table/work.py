@@ -9,7 +9,7 @@ from streamjoin.joins.base import WindowStore
 from streamjoin.joins.table.answers import Answers, Columns
 from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE, Room, TableJoin
 from streamjoin.joins.table.state import TableJoinState
-from streamjoin.planning.table_costs import TableCosts
+from streamjoin.planning.table import TableCosts
 
 if TYPE_CHECKING:
     from streamjoin.joins.table.front_stage import FrontStage

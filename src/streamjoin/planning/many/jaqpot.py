@@ -1,0 +1,197 @@
+"""Planners of a plan of many joins: JAQPOT, GrePP and heuristics (Mukherji 2011).
+
+*GrePP and JAQPOT* (Section 4) divide the resources among paths. Paths take any amount, and filling
+them in the order of their productivity, `fill`, is the optimum (JAQ-A18); JAQPOT keeps intermediate
+states fresh first.
+
+*Heuristics* (Section 2 and Appendix B) look at half-way joins only. Each divides the resources
+among half-way joins by their own productivity, and does not see that one feeds the other. What a
+half-way join cannot use is lost, as in the paper's Table 4; with `redistribute` it goes to those
+that can use more, by the same rule (JAQ-I13).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamjoin.planning.many.cover import Refresh, gh_wmscp, too_dear
+from streamjoin.planning.many.plan_model import (
+    Allocation,
+    Floats,
+    PathTable,
+    PlanModel,
+    check_resources,
+)
+
+Mask = NDArray[np.bool_]
+Shares = Callable[[PlanModel, Mask], Floats]
+"""Weights of the half-way joins, of which only those in the mask may get something."""
+MAX_ROUNDS: Final = 200
+"""At most so many times is given again what was left over."""
+NEGLIGIBLE: Final = 1e-9
+"""Part of the resources that is not worth giving again."""
+
+
+def fill(productivity: Sequence[float], caps: Sequence[float], mu: float) -> list[float]:
+    """Give `mu` to the most productive paths first, to each up to its cap (JAQ-A18).
+
+    It takes O(k log k) steps for k paths, whatever `mu` is.
+
+    Examples
+    --------
+    >>> fill([0.2667, 0.3125, 0.1], caps=[15, 16, 10], mu=30)
+    [14.0, 16.0, 0.0]
+    """
+    given = [0.0] * len(caps)
+    left = float(mu)
+    for path in sorted(range(len(caps)), key=productivity.__getitem__, reverse=True):
+        given[path] = min(left, float(caps[path]))
+        left -= given[path]
+    return given
+
+
+def equal_hj(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
+    """EqualHJ: the same to every half-way join (JAQ-A26)."""
+    return _divide("equal-hj", _equal, model, mu, redistribute)
+
+
+def global_hjpr(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
+    """GlobalHJPR: in proportion to the productivity of each half-way join (JAQ-A27)."""
+    return _divide("global-hjpr", _by_productivity, model, mu, redistribute)
+
+
+def e_best_hjp(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
+    """EBestHJP: the same to every join, and there to the more productive half (JAQ-A28)."""
+    return _divide("e-best-hjp", _best_of_equal_joins, model, mu, redistribute)
+
+
+def s_best_hjp(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
+    """SBestHJP: to joins by their selectivity, and there to the more productive half (JAQ-A29).
+
+    Examples
+    --------
+    The plan of Table 4: what reaches the second join is what it may process, by luck (JAQ-I1).
+
+    >>> from streamjoin.planning.many.tree import Tree
+    >>> tree = Tree.parse("(a b) c")
+    >>> model = PlanModel.of(tree, [500, 700, 600], [5000, 500, 1000, 200], [0.001, 0.005])
+    >>> s_best_hjp(model, 300).allowances.round(), s_best_hjp(model, 300).throughput
+    (array([  0.,  50.,   0., 250.]), 1250.0)
+    """
+    return _divide("s-best-hjp", _best_of_selective_joins, model, mu, redistribute)
+
+
+def _divide(
+    planner: str, shares: Shares, model: PlanModel, mu: float, redistribute: bool
+) -> Allocation:
+    mu = check_resources(mu)
+    given = mu * _scaled(shares(model, np.ones(model.tree.root, dtype=np.bool_)))
+    for _ in range(MAX_ROUNDS if redistribute else 0):
+        flow = model.flow(given / model.costs)
+        used = model.costs * flow.probes
+        weights = _scaled(shares(model, flow.unused > 0))
+        left = mu - used.sum()
+        if left <= NEGLIGIBLE * mu or not weights.any():
+            break
+        given = used + left * weights
+    return Allocation.of_allowances(planner, model, given / model.costs)
+
+
+def _worth(model: PlanModel) -> Floats:
+    """Matches per unit of resources; the productivity where a probe costs 1."""
+    return model.productivities / model.costs
+
+
+def _scaled(weights: Floats) -> Floats:
+    total = weights.sum()
+    return weights / total if total > 0 else weights
+
+
+def _equal(model: PlanModel, able: Mask) -> Floats:
+    return able.astype(np.float64)
+
+
+def _by_productivity(model: PlanModel, able: Mask) -> Floats:
+    return np.where(able, _worth(model), 0.0)
+
+
+def _best_of_equal_joins(model: PlanModel, able: Mask) -> Floats:
+    return _better_halves(model, np.ones(model.tree.n_streams - 1), able)
+
+
+def _best_of_selective_joins(model: PlanModel, able: Mask) -> Floats:
+    # a join whose halves differ in selectivity counts with their mean
+    sigmas = [(model.sigmas[left] + model.sigmas[right]) / 2 for left, right in model.tree.joins]
+    return _better_halves(model, np.array(sigmas), able)
+
+
+def _better_halves(model: PlanModel, weights: Floats, able: Mask) -> Floats:
+    shares, worth = np.zeros(model.tree.root), _worth(model)
+    for pair, weight in zip(model.tree.joins, weights, strict=True):
+        halves = [node for node in pair if able[node]]
+        if halves:
+            shares[max(halves, key=worth.__getitem__)] = weight
+    return shares
+
+
+def grepp(model: PlanModel, mu: float, *, capped: bool = True) -> Allocation:
+    """GrePP: the most productive paths first, the most results that `mu` can make (JAQ-A18).
+
+    Parameters
+    ----------
+    model
+        The plan.
+    mu
+        Resources per second.
+    capped
+        Whether paths end at the rates of their streams. The paper's worked example goes on without
+        end along the best one (JAQ-I3).
+
+    Examples
+    --------
+    >>> from streamjoin.planning.many.tree import Tree
+    >>> sizes, sigmas = [5, 4, 1, 0.1], [1 / 11, 1 / 11, 1, 1]
+    >>> model = PlanModel.of(Tree.parse("(a b) c"), [11, 11, 10], sizes, sigmas)
+    >>> grepp(model, 30, capped=False).throughput, round(grepp(model, 30).throughput, 3)
+    (9.375, 8.733)
+    """
+    table = PathTable.of(model)
+    caps = table.caps if capped else np.full_like(table.caps, np.inf)
+    return Allocation.of_paths("grepp", table, _filled(table, caps, check_resources(mu)))
+
+
+def jaqpot(model: PlanModel, mu: float, refresh: Refresh | None = None) -> Allocation:
+    """JAQPOT: cover the intermediate states, and give what is left to GrePP (JAQ-A24).
+
+    The two parts add up (JAQ-I4). If the states cannot be covered, throughput alone decides, and
+    the allocation says why.
+
+    Examples
+    --------
+    Stream c is the most productive, and alone it would leave the state of "a b" to itself.
+
+    >>> from streamjoin.planning.many.tree import Tree
+    >>> tree, sizes = Tree.parse("(a b) c"), [5000, 500, 100, 2000]
+    >>> model = PlanModel.of(tree, [500, 700, 600], sizes, [0.001, 0.005])
+    >>> refresh = Refresh(np.array([0, 0, 0, 40.0]))
+    >>> jaqpot(model, 300).allowances, jaqpot(model, 300, refresh).allowances
+    (array([  0.,   0., 300.,   0.]), array([  0.,   8., 252.,  40.]))
+    >>> print(jaqpot(model, 30, refresh).infeasible)
+    freshness: keeping intermediate states fresh costs 48 a second, 18 more than the 30 there are
+    """
+    table, mu = PathTable.of(model), check_resources(mu)
+    covered, cost, infeasible = np.zeros_like(table.caps), 0.0, None
+    if refresh is not None:
+        cover = gh_wmscp(model, refresh)
+        infeasible = refresh.infeasible or cover.infeasible or too_dear(cover.cost, mu)
+        cost = cover.cost
+        if not infeasible:
+            covered = cover.resources
+    rest = _filled(table, table.caps - covered, max(mu - covered.sum(), 0.0))
+    return Allocation.of_paths("jaqpot", table, covered + rest, cost, infeasible)
+
+
+def _filled(table: PathTable, caps: Floats, mu: float) -> Floats:
+    return np.array(fill(table.productivity.tolist(), caps.tolist(), mu), dtype=np.float64)
