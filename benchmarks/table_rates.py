@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.table_sources import Rows, Source
 from streamjoin.budget import Budget
-from streamjoin.local_table import LocalTableJoin
+from streamjoin.local import LocalTableJoin
 
 MAX_WAIT: Final = timedelta(hours=1)
 """So long that only memory says when rows that wait are answered, as in the paper."""
@@ -125,7 +125,7 @@ def service_rate(
 def _feed(join: LocalTableJoin, stream: Rows, pace: Pace, totals: _Totals) -> None:
     rows = stream.take(pace.batch_rows)
     began = time.perf_counter()
-    join.feed(rows)
+    join.push(rows)
     totals.seconds += time.perf_counter() - began
     waiting, spilled = (join.metrics[name] for name in ("waiting_rows", "spilled_rows"))
     left = rows.num_rows + totals.waiting - waiting

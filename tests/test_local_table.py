@@ -35,10 +35,10 @@ def found(*tables: pa.Table) -> list[tuple[int, str | None]]:
 def test_every_row_is_answered_once(folder: Path, algorithm: str) -> None:
     table = sj.parquet_table(folder, key="id", unique=True)
     with LocalTableJoin(STREAM, table, on="customer", how="left", algorithm=algorithm) as join:
-        first = join.feed(orders("c7", "none", None), now=0)
+        first = join.push(orders("c7", "none", None), now=0)
         assert join.metrics["rows"] == 3
         assert join.metrics["null"] == 1
-        rest = join.drain(now=1)
+        rest = join.finish(now=1)
         assert join.metrics["waiting_rows"] == 0
     assert first.schema == rest.schema == join.schema
     assert found(first, rest) == [(0, "n7"), (1, None), (2, None)]
@@ -47,13 +47,13 @@ def test_every_row_is_answered_once(folder: Path, algorithm: str) -> None:
 def test_a_table_that_changes(folder: Path, tmp_path: Path) -> None:
     table = sj.parquet_table(folder, key="id")
     with LocalTableJoin(STREAM, table, on="customer", folder=tmp_path, max_wait="0 s") as join:
-        assert join.feed(orders("c7", "c100")).num_rows == 1
+        assert join.push(orders("c7", "c100")).num_rows == 1
         assert not join.refresh()
         pq.write_table(pa.table({"id": ["c100"], "name": ["new"]}), folder / "2.parquet")
         assert join.refresh()
         pq.write_table(pa.table({"id": ["c101"], "name": ["newer"]}), folder / "3.parquet")
         assert join.refresh()
-        assert found(join.feed(orders("c7", "c100", "c101").to_batches()[0])) == [
+        assert found(join.push(orders("c7", "c100", "c101").to_batches()[0])) == [
             (0, "n7"), (1, "new"), (2, "newer"),
         ]  # fmt: skip
     assert any(tmp_path.glob("keys-*"))
@@ -69,4 +69,4 @@ def test_mistakes_are_named(folder: Path) -> None:
         LocalTableJoin(STREAM, table, on="customer") as join,
         pytest.raises(DataError, match=r"rows: got \['x'\]; allowed: \['order', 'customer'\]"),
     ):
-        join.feed(pa.table({"x": [1]}))
+        join.push(pa.table({"x": [1]}))

@@ -4,8 +4,10 @@ For tests, for trying a join on two Arrow tables, and for experiments whose numb
 on every machine.
 """
 
-from collections.abc import Iterator, Mapping
+import time as clock
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import thread_time_ns
 from typing import Any, Final
 
@@ -33,10 +35,16 @@ from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
 from streamjoin.joins.stopwatch import Costs as Costs
-from streamjoin.joins.window_join import END, WindowJoinState
-from streamjoin.local_table import LocalTableJoin as LocalTableJoin
+from streamjoin.joins.table.arguments import resolve_table_join
+from streamjoin.joins.table.arrivals import TableArrival, keyed
+from streamjoin.joins.table.choosing import suited
+from streamjoin.joins.table.logic import TableJoinLogic
+from streamjoin.joins.table.settings import STREAM, TableJoin
+from streamjoin.joins.table.state import TableJoinState
+from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.plan_limits import Observed, Whole
+from streamjoin.tables.base import Changes, Table
 
 _SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")
 _OF_PLAN: Final = ("results", "stale", "rows_out", "missed", "analysed", "adapted", "infeasible")
@@ -113,21 +121,16 @@ class LocalJoin:
             msg = "push: the streams have ended with finish(); allowed: a new LocalJoin"
             raise ConfigError(msg)
         logic = WindowJoinLogic(self.join, self.state, self.store)
-        schema = pa.schema([(column.name, column.type) for column in self.join.output])
+        schema = _schema(self.join)
         started = thread_time_ns()
-        parts = [
-            pa.table(emitted.take(self.join.output), schema=schema)
-            for emitted in logic.on_batch(arrivals, now, end)
-        ]
-        cpu_us = (thread_time_ns() - started) / 1000
-        if self._costs is not None and logic.is_limited:
-            cpu_us = logic.counted_us(self._costs)
-        logic.charge(cpu_us)
+        emitted = logic.on_batch(arrivals, now, end)
+        results = _table_of((one.take(self.join.output) for one in emitted), schema)
+        cpu_us = _charge(logic, started, self._costs)
         self.metrics = replace(logic.metrics, cpu_us=round(cpu_us))
         self.total = self.metrics + self.total.without_state()
         left, right = (_late_table(self.join.streams[s], logic.late[s]) for s in SIDES)
         self.late = left, right
-        return pa.concat_tables(parts) if parts else schema.empty_table()
+        return results
 
     def _arrange(self, side: Side, table: pa.Table | None) -> Arrival:
         stream = self.join.streams[side]
@@ -236,12 +239,9 @@ class LocalMultiJoin:
             for one, arrival in zip(logic.join.inputs, arrivals, strict=True)
         ]
         started = thread_time_ns()
-        parts = [pa.table(part, schema=schema) for part in logic.on_batch(given, now, end)]
-        cpu_us = (thread_time_ns() - started) / 1000
-        if self._costs is not None and logic.is_limited:
-            cpu_us = logic.counted_us(self._costs)
-        logic.charge(cpu_us)
-        return pa.concat_tables(parts) if parts else schema.empty_table()
+        results = _table_of(logic.on_batch(given, now, end), schema)
+        _charge(logic, started, self._costs)
+        return results
 
     def _count(self, number: int, logic: MultiJoinLogic) -> None:
         """Count what one operator did, and set its late rows apart."""
@@ -286,6 +286,120 @@ class LocalMultiJoin:
         return replace(arrival, latest=before.watermark, newest=before.newest)
 
 
+class LocalTableJoin:
+    """A join of a stream with a table, fed batch by batch.
+
+    Parameters
+    ----------
+    stream
+        Schema of the stream.
+    table
+        What `streamjoin.parquet_table` or `streamjoin.sql_table` returned.
+    folder
+        Where an index of the table's keys is kept for the next time; None for one that is not kept.
+    **settings
+        The arguments of `streamjoin.table_join` that say what is joined and how: `on`, `how`,
+        `columns`, `budget`, `algorithm`, `shed`, `front_share`, `max_wait`.
+
+    Attributes
+    ----------
+    metrics
+        Counts of the last batch by name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> from streamjoin import parquet_table
+    >>> schema = pa.schema({"order": pa.int64(), "customer": pa.int64()})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(pa.table({"id": [1, 2], "name": ["a", "b"]}), f"{folder}/1.parquet")
+    ...     table = parquet_table(folder, key="id", unique=True)
+    ...     with LocalTableJoin(schema, table, on="customer", how="left") as join:
+    ...         orders = pa.table({"order": [7, 8], "customer": [2, 5]}, schema=schema)
+    ...         found = pa.concat_tables([join.push(orders), join.finish()])
+    >>> found.sort_by("order").to_pylist()
+    [{'order': 7, 'customer': 2, 'name': 'b'}, {'order': 8, 'customer': 5, 'name': None}]
+    """
+
+    def __init__(
+        self, stream: pa.Schema, table: Table, *, folder: Path | None = None, **settings: Any
+    ) -> None:
+        join = resolve_table_join(stream, table, **settings)
+        self.table = table.open(folder, join.memory)
+        self.join = suited(join, self.table)
+        self.state = TableJoinState()
+        self.store = MemoryStore()
+        self.metrics: dict[str, int] = {}
+        self.schema = _schema(self.join)
+        self._changes: Changes | None = None
+
+    def push(self, rows: pa.Table | pa.RecordBatch, now: int | None = None) -> pa.Table:
+        """Feed one batch and get results: of its rows, and of others that have waited.
+
+        `now` is the clock in microseconds, this machine's if None; it says how long rows wait.
+        """
+        return self._feed(self._arrival(rows), now, end=False)
+
+    def finish(self, now: int | None = None) -> pa.Table:
+        """Answer all rows that wait or were spilled."""
+        return self._feed(self._arrival(self.join.stream.empty_table()), now, end=True)
+
+    def refresh(self) -> bool:
+        """Look at the table again; whether it has changed. The next batch acts on it."""
+        found = self.table.refresh()
+        if found is not None:
+            # Of two changes without a batch between them the numbers may mean different things.
+            self._changes = found if self._changes is None else Changes(whole=True)
+        return found is not None
+
+    def close(self) -> None:
+        """Let go of the table; an index that is not kept is removed."""
+        self.table.close()
+
+    def __enter__(self) -> "LocalTableJoin":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _feed(self, arrival: TableArrival, now: int | None, end: bool) -> pa.Table:
+        logic = TableJoinLogic(self.join, self.state, self.store, self.table)
+        now_us = clock.time_ns() // 1000 if now is None else now
+        changes, self._changes = self._changes, None
+        results = _table_of(logic.on_batch(arrival, now_us, changes, end), self.schema)
+        self.metrics = dict(logic.counts)
+        return results
+
+    def _arrival(self, rows: pa.Table | pa.RecordBatch) -> TableArrival:
+        schema = self.join.stream
+        try:
+            shaped = rows.select(schema.names).cast(schema)
+        except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            msg = f"rows: got {rows.schema.names}; allowed: {schema.names}, as the stream has"
+            raise DataError(msg) from None
+        if isinstance(shaped, pa.Table):
+            batches = shaped.combine_chunks().to_batches()
+            shaped = batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
+        return TableArrival(*keyed(shaped, schema, self.join.keys[STREAM]))
+
+
+def _table_of(parts: Iterable[list[pa.Array]], schema: pa.Schema) -> pa.Table:
+    """Results as one table."""
+    return pa.concat_tables(
+        [schema.empty_table(), *(pa.table(part, schema=schema) for part in parts)]
+    )
+
+
+def _charge(logic: WindowJoinLogic | MultiJoinLogic, started_ns: int, costs: Costs | None) -> float:
+    """Charge a batch with the CPU time it took, or with what its operations are said to cost."""
+    cpu_us = (thread_time_ns() - started_ns) / 1000
+    if costs is not None and logic.is_limited:
+        cpu_us = logic.counted_us(costs)
+    logic.charge(cpu_us)
+    return cpu_us
+
+
 def _arrival(table: pa.Table | None, stream: Stream) -> Arrival:
     """What a table brings, in stored form."""
     if table is None:
@@ -306,7 +420,7 @@ def _none_late(stream: Stream) -> pa.Table:
     return _late_table(stream, LateRows(Batch.gather([], stream).rows, np.empty(0, np.int64)))
 
 
-def _schema(join: MultiJoin) -> pa.Schema:
+def _schema(join: WindowJoin | MultiJoin | TableJoin) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in join.output])
 
 

@@ -122,7 +122,7 @@ def test_a_join_with_a_table_takes_any_name(tmp_path: Path) -> None:
     )
     for table in tables(tmp_path, content):
         with LocalTableJoin(stream.schema, table, on=on) as join:
-            found = pa.concat_tables([join.feed(stream), join.drain()])
+            found = pa.concat_tables([join.push(stream), join.finish()])
         assert found.column_names == [*stream.column_names, *NASTY[2:]]
         assert values(found) == expected
 
