@@ -167,7 +167,12 @@ def table_join(
         _refuse_two_waits(stream)
     join = join.over_shards(len(labels), n_cores(spark))
     join_id = uuid.uuid4().hex
-    remember(join_id, TablePlan(name, join, access, len(labels), n_partitions, algorithm, is_timed))
+    remember(
+        join_id,
+        TablePlan(
+            name, join, access, len(labels), n_partitions, algorithm, is_timed, stream.isStreaming
+        ),
+    )
     form = OutputForm(join.output, _types(join, stream), COUNTERS + join_id, METRICS)
     agreed = {**join.describe(), "shards": f"{len(labels)} by key"}
     shard = TableShard(join, access, form, agreed, join_id, is_timed)
