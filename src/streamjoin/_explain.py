@@ -11,9 +11,8 @@ from streamjoin.errors import ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from streamjoin.explanations.asked import Rates, Selectivities
     from streamjoin.explanations.explanation import Explanation
-    from streamjoin.explanations.plan_model import Selectivities
-    from streamjoin.explanations.rates import Rates
 
 Format = Literal["text", "json", "svg"]
 

@@ -5,8 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from streamjoin.explanations.drawing import Card, Lane, draw, tree_lines
-from streamjoin.explanations.drawing.fitting import width
+from streamjoin.explanations.explanation import tree_lines
+from streamjoin.explanations.layout import width
+from streamjoin.explanations.svg import draw
+from streamjoin.joins.report import Card, Lane
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script> & "quoted" \x00\x1b]8;; \ud800'

@@ -67,6 +67,12 @@ def written(folder: Path, how: str = "inner", more: str = "") -> Path:
     return file
 
 
+def first(file: Path, **said: Any) -> dict[str, Any]:
+    """What programs get of the first join."""
+    join: dict[str, Any] = sj.explain(file, **said).to_dict()["joins"][0]
+    return join
+
+
 def test_of_topics_it_is_not_known_what_comes(spark: SparkSession) -> None:
     try:
         require_connector(spark)
@@ -131,55 +137,45 @@ def steady_rows(file: Path, seconds: int) -> float:
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
 def test_as_many_rows_come_out_as_expected(spark: SparkSession, tmp_path: Path, how: str) -> None:
     file = written(tmp_path, how)
-    expected = sj.explain(file).joins[0].expected
-    assert expected is not None
-    assert expected.rows_per_second == pytest.approx(steady_rows(file, 40), rel=0.2)
+    expected = first(file)["expected"]
+    assert expected["rows_per_second"] == pytest.approx(steady_rows(file, 40), rel=0.2)
 
 
 def test_what_budgets_would_mean(spark: SparkSession, tmp_path: Path) -> None:
-    exact = sj.explain(written(tmp_path)).joins[0]
-    assert exact.meanings is not None
+    exact = first(written(tmp_path))
+    rows = exact["meanings"]["rows"]
     cpu, memory = (
-        {row.part: row.recall for row in exact.meanings.rows if row.resource == resource}
+        {row["part"]: row["recall"] for row in rows if row["resource"] == resource}
         for resource in ("cpu", "memory")
     )
     for recalls in (cpu, memory):
         assert list(recalls) == [1.0, 0.5, 0.25, 0.1]
         assert list(recalls.values()) == sorted(recalls.values(), reverse=True)
     # trades follow calls by 4 of 5 seconds: the old rows of one window have most of the matches
-    assert exact.expected is not None
-    assert "shows where in the windows results are" in exact.meanings.note
-    share = 0.25 * exact.expected.share
-    limited = sj.explain(written(tmp_path, more=f"budget = {{ cpu = {share} }}")).joins[0]
-    assert limited.budget is not None
-    assert limited.budget.planned is not None
-    assert limited.budget.planned.share == pytest.approx(cpu[0.25], rel=0.15)
-    assert f"about {100 * limited.budget.planned.share:.2g} % of the results come out" in " ".join(
-        str(sj.explain(written(tmp_path, more=f"budget = {{ cpu = {share} }}"))).split()
-    )
-    anti = sj.explain(written(tmp_path, "anti")).joins[0].meanings
-    assert anti is not None
-    assert (anti.rows, anti.note.partition(":")[0]) == (
-        (),
-        "a budget is for inner joins over windows of time",
-    )
+    assert "shows where in the windows results are" in exact["meanings"]["note"]
+    share = 0.25 * exact["expected"]["cpu_s"] / exact["expected"]["cores"]
+    limited = written(tmp_path, more=f"budget = {{ cpu = {share} }}")
+    planned = first(limited)["budget"]["planned"]
+    assert planned["share"] == pytest.approx(cpu[0.25], rel=0.15)
+    remain = f"about {100 * planned['share']:.2g} % of the results come out"
+    assert remain in " ".join(str(sj.explain(limited)).split())
+    anti = first(written(tmp_path, "anti"))["meanings"]
+    assert anti["rows"] == []
+    assert anti["note"].partition(":")[0] == "a budget is for inner joins over windows of time"
 
 
 def test_what_the_user_says_wins(spark: SparkSession, tmp_path: Path) -> None:
     file = written(tmp_path)
-    found = sj.explain(file, rates=(10, 20), selectivities=0.5).joins[0]
-    assert found.expected is not None
-    assert (found.expected.basis, found.expected.selectivity) == ("given", 0.5)
-    assert found.expected.rows_per_second == pytest.approx(0.5 * 10 * 20 * 6)
+    expected = first(file, rates=(10, 20), selectivities=0.5)["expected"]
+    assert (expected["basis"], expected["selectivity"]) == ("given", 0.5)
+    assert expected["rows_per_second"] == pytest.approx(0.5 * 10 * 20 * 6)
 
 
 def test_a_filter_that_no_row_of_the_sample_passes(spark: SparkSession, tmp_path: Path) -> None:
     text = (EXAMPLES / "comparable_trades.sql").read_text(encoding="utf-8")
     file = tmp_path / "none.sql"
     file.write_text(text.replace('"GOOG"', '"NONE"'), encoding="utf-8")
-    expected = sj.explain(file).joins[0].expected
-    assert expected is not None
-    assert expected.rows_per_second == 0
+    assert first(file)["expected"]["rows_per_second"] == 0
 
 
 def test_formats(spark: SparkSession, tmp_path: Path) -> None:
@@ -219,7 +215,7 @@ def test_the_user_may_have_registered_the_generator(beside: SparkSession, tmp_pa
     register_generator(beside)
     active: Any = SparkSession.getActiveSession()
     for _ in range(2):
-        assert sj.explain(written(tmp_path)).joins[0].expected is not None
+        assert first(written(tmp_path))["expected"] is not None
     assert SparkSession.getActiveSession()._jsparkSession.equals(active._jsparkSession)  # type: ignore[union-attr]
     stream = beside.readStream.format("streamjoin-generator").load()
     assert stream.columns[0] == "person"

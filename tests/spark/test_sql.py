@@ -116,15 +116,14 @@ def test_a_query_of_three_streams(frames: Mapping[str, DataFrame]) -> None:
     out = sj.sql(MANY.format("") + " WINDOW 1 MINUTE PLAN 'a (b c)'", frames)
     rows = [tuple(str(v) for v in row) for row in out.collect()]
     assert sorted(rows, key=str) == expected(MANY.format(apart)) != []
-    (query,) = sj.explain(out).queries
-    assert [c.place for c in query.conditions] == ["key", "key", "stream", "after"]
-    assert query.carried["c"] == ("symbol", "volume", "at")
-    assert query.plan == "a (b c)"
+    (query,) = sj.explain(out).to_dict()["queries"]
+    assert [c["place"] for c in query["conditions"]] == ["key", "key", "stream", "after"]
+    assert query["carried"]["c"] == ["symbol", "volume", "at"]
+    assert query["plan"] == "a (b c)"
     ring = "a.symbol = b.symbol AND b.volume = c.volume AND c.price = a.price WINDOW 1 MINUTE"
     text = f"SELECT a.at FROM nyc a, tokyo b, nyc c WHERE {ring} STRATEGY MJOIN ORDER timestamp"
-    (plan,) = sj.explain(sj.sql(text, frames)).plans
-    assert plan.strategy is not None
-    assert (plan.strategy.strategy, plan.strategy.order) == ("mjoin", "timestamp")
+    (plan,) = sj.explain(sj.sql(text, frames)).to_dict()["plans"]
+    assert (plan["strategy"]["strategy"], plan["strategy"]["order"]) == ("mjoin", "timestamp")
 
 
 EQUAL = "WHERE a.symbol = b.symbol AND b.symbol = c.symbol"

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamjoin as sj
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.table import TableExplanation
 from streamjoin.tables.base import Table
 from tests.explanations.test_drawing import check_places
 
@@ -32,13 +31,14 @@ def people(tmp_path: Path) -> Path:
     return tmp_path / "people.parquet"
 
 
-def explained(ticks: DataFrame, table: Table, **arguments: Any) -> TableExplanation:
+def explained(ticks: DataFrame, table: Table, **arguments: Any) -> dict[str, Any]:
     out = sj.table_join(ticks, table, on="person", **arguments)
-    return sj.explain(out).tables[0]
+    join: dict[str, Any] = sj.explain(out).to_dict()["tables"][0]
+    return join
 
 
-def codes(join: TableExplanation) -> list[str]:
-    return [warning.code for warning in join.warnings]
+def codes(join: dict[str, Any]) -> list[str]:
+    return [warning["code"] for warning in join["warnings"]]
 
 
 def test_what_is_said_of_a_parquet_table(ticks: DataFrame, people: Path, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_what_is_said_of_a_parquet_table(ticks: DataFrame, people: Path, tmp_pat
     assert found["columns"] == ["person", "t", "name"]
     assert found["sizes"]["rows"] == ROWS
     assert found["measured"]["look_up_us"] > 0
-    assert codes(sj.explain(out).tables[0]) == []
+    assert codes(found) == []
     assert json.dumps(found)
     with pytest.raises(ConfigError, match=r"rates: got .* for a join with a table"):
         sj.explain(out, rates=(1, 2))
@@ -74,16 +74,17 @@ def test_what_is_said_of_a_parquet_table(ticks: DataFrame, people: Path, tmp_pat
 def test_what_memory_would_mean(ticks: DataFrame, people: Path, tmp_path: Path) -> None:
     table = sj.parquet_table(people, key="id", unique=True, copy=True)
     found = explained(ticks, table, budget=sj.Budget(memory="1 MB"), index_folder=tmp_path / "i")
-    assert [row.part for row in found.meanings.rows] == [1.0, 0.5, 0.25, 0.1]
+    assert [row["part"] for row in found["meanings"]["rows"]] == [1.0, 0.5, 0.25, 0.1]
     # all keys alike: a cache of half the table answers half of the rows
-    assert found.meanings.rows[1].gives_way.startswith("50 % are looked up; up to ")
-    assert 0 < found.hits < 0.2
-    assert found.expected is None  # nobody said how many rows come
+    half = found["meanings"]["rows"][1]["gives_way"]
+    assert half.startswith("50 % are looked up; up to ")
+    assert 0 < found["hits"] < 0.2
+    assert found["expected"] is None  # nobody said how many rows come
     rows = ticks.sparkSession.range(3).selectExpr("id AS person")
     bounded = sj.table_join(rows, table, on="person", index_folder=tmp_path / "i")
     said = sj.explain(bounded)
     assert str(said).startswith("streamjoin: inner join of a batch of rows with a table\n")
-    assert "answered at once" in said.tables[0].waits[0]
+    assert "answered at once" in said.to_dict()["tables"][0]["waits"][0]
     check_places(ElementTree.fromstring(said.to_svg()))
 
 
@@ -100,6 +101,6 @@ def test_warnings(ticks: DataFrame, people: Path, tmp_path: Path) -> None:
     found = explained(ticks, in_shop, refresh=None, max_wait="0 s", budget=sj.Budget(
         memory="1 MB", cpu=0.5))  # fmt: skip
     assert codes(found) == ["no_index", "no_wait"]
-    assert found.algorithm[0].startswith("the cache first; then MESHJOIN: ")
-    assert found.refresh == ("the table is taken to stay as it is when the query starts",)
-    assert "spilled into the state, after others" in found.waits[1]
+    assert found["algorithm"][0].startswith("the cache first; then MESHJOIN: ")
+    assert found["refresh"] == ["the table is taken to stay as it is when the query starts"]
+    assert "spilled into the state, after others" in found["waits"][1]

@@ -76,9 +76,9 @@ def test_progress_and_results(spark: SparkSession, folder: Path) -> None:
 
 def test_a_file_is_explained(spark: SparkSession, folder: Path) -> None:
     file = folder / "p.toml"
-    (found,) = explain_file(file, None).tables
-    assert found.table == f"people in sqlite://{folder}/shop.db; each key once"
-    assert found.sizes.rows == 150
+    (found,) = explain_file(file, None).to_dict()["tables"]
+    assert found["table"] == f"people in sqlite://{folder}/shop.db; each key once"
+    assert found["sizes"]["rows"] == 150
     file.write_text(FILE.replace('on = "person"', 'on = "called_at"'), encoding="utf-8")
     with pytest.raises(DataError, match="on: the stream's called_at is timestamp and the table's"):
         explain_file(file, None)

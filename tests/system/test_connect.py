@@ -65,7 +65,7 @@ print(json.dumps({
     "status": sj.status(query).totals[0].pairs,
     "record": refusal(lambda: sj.record(spark)),
     "tables": sj.join(*tables, how="left", where="left.id < right.id", **WINDOW).count(),
-    "explained": sj.explain(joined).joins[0].name,
+    "explained": sj.explain(joined).to_dict()["joins"][0]["name"],
     "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
     "window": refusal(lambda: sj.join(left, right, **{**WINDOW, "window": "-1 second"})),
     "rescale": refusal(lambda: sj.rescale(spark, f"{base}/ck", 4, output=f"{base}/out")),

@@ -13,9 +13,8 @@ from streamjoin.cli.table_file import TableFile
 from streamjoin.errors import ConfigError, EngineError, StreamJoinError
 
 if TYPE_CHECKING:
+    from streamjoin.explanations.asked import Rates, Selectivities
     from streamjoin.explanations.explanation import Explanation
-    from streamjoin.explanations.plan_model import Selectivities
-    from streamjoin.explanations.rates import Rates
 
 
 def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> None:

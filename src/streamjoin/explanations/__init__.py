@@ -1,5 +1,7 @@
-"""What a join will do: in words, as JSON and as a drawing, before it runs; knows no Spark.
+"""What a join will do: in words, as JSON and as a drawing, before it runs. Knows no Spark.
 
-Read `plans` (what is explained), `explanation` (what is asked and what comes back, with the reading
-order of the rest) and `drawing/` (cards as lines of text and as SVG).
+Read `plans` (joins as they will run, which explain themselves), `asked` (what is known of their
+streams) and `explanation` (reports as text, JSON and SVG; `layout` and `svg` draw). A report
+(`joins/report.py`) is made by `window` (two streams), `many` (many streams), `table` (a table) and
+`query` (SQL), each of which says what to read next; `expected` and `wording` are what they share.
 """

@@ -1,76 +1,57 @@
-"""What a join will do, in words: for the user to read before the query starts.
-
-Reading order: this module (what is asked and what comes back), `join` (two streams),
-`plan` (many streams), `table` (a table), `query` (a query);
-`answers` (all of it in a few sentences), `cards` and `plan_cards` (the
-operators, to draw), `text` (how it is written). Of two streams: `conditions` (what
-a pair must fulfil), `words` (time and shards), `samples` and `matches` (how
-often rows match), `expected` (what comes out, and what that takes), `state` (about
-how much is remembered), `budget` and `selective` (what gives way to a budget),
-`meanings` (what other budgets would mean), `methods` (how matches are looked for),
-`warnings` (what may go wrong).
-"""
+"""Explanations of joins as text, as JSON and as a drawing; of a join they know its report alone."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from streamjoin.explanations.answers import answer_of_join, answer_of_plan, answer_of_table
-from streamjoin.explanations.cards import cards_of_join, cards_of_table
-from streamjoin.explanations.drawing import Card, draw, tree_lines
-from streamjoin.explanations.join import JoinExplanation, explain_join
-from streamjoin.explanations.plan import PlanExplanation, explain_plan
-from streamjoin.explanations.plan_cards import cards_of_plan
-from streamjoin.explanations.plan_model import Selectivities
-from streamjoin.explanations.plans import AnyPlan, JoinPlan, TablePlan
-from streamjoin.explanations.query import QueryExplanation, explain_query
-from streamjoin.explanations.rates import (
+from streamjoin.explanations.asked import (
+    NOTHING_KNOWN,
+    Asked,
     Rates,
-    check_selectivities,
-    joins_of,
-    name_of,
-    rates_of,
+    Selectivities,
+    Sources,
+    rates_by_join,
+    selectivities_by_join,
 )
-from streamjoin.explanations.samples import Sources
-from streamjoin.explanations.table import TableExplanation, explain_table
-from streamjoin.explanations.text import drawn, section, wrapped
+from streamjoin.explanations.plans import AnyPlan
+from streamjoin.explanations.query import explain_query
+from streamjoin.explanations.svg import draw
+from streamjoin.joins.report import Card, Report, ReportKind
 
 if TYPE_CHECKING:
     from streamjoin.sql_text.query_plan import QueryPlan
 
-_Join: TypeAlias = PlanExplanation | TableExplanation | JoinExplanation
-NOTHING_KNOWN: Final = Sources()
+_READ: Final[tuple[ReportKind, ...]] = ("plans", "tables", "joins", "queries")
+"""The order of the text."""
+_WRITTEN: Final[tuple[ReportKind, ...]] = ("joins", "queries", "plans", "tables")
+"""The order of the document."""
+_WIDTH: Final = 100
+_INDENT: Final = 17
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """What the joins of a DataFrame will do; its text is meant to be read, `to_dict` for programs.
 
-    `joins` are those of two streams, `plans` those of many and `tables` those with a table, the
-    first of the data's way first; `queries` are those of `streamjoin.sql`.
+    The joins are in the order of the data's way; those of many streams come first, then those with
+    a table, then those of two streams, then the queries of `streamjoin.sql`.
     """
 
-    joins: tuple[JoinExplanation, ...]
-    queries: tuple[QueryExplanation, ...] = ()
-    plans: tuple[PlanExplanation, ...] = ()
-    tables: tuple[TableExplanation, ...] = ()
+    reports: tuple[Report, ...]
 
     def __str__(self) -> str:
-        parts = ["\n".join(_lines_of(join, self._query)) for join in self._all()]
-        parts += ["\n".join(_query_lines(query)) for query in self.queries]
-        return "\n\n".join(parts)
+        return "\n\n".join("\n".join(_lines(report)) for report in self.reports)
 
     def __repr__(self) -> str:
         return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold: all that the text says, and the answer in sentences."""
-        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        for kind in ("plans", "tables", "joins"):
-            for value, join in zip(values[kind], getattr(self, kind), strict=True):
-                value["answer"] = list(_answer(join))
-        return values
+        values = {kind: [one.to_dict() for one in self._all(kind)] for kind in _WRITTEN}
+        document: dict[str, Any] = json.loads(json.dumps(values))
+        return document
 
     def to_json(self) -> str:
         """`to_dict` as one JSON document."""
@@ -78,86 +59,111 @@ class Explanation:
 
     def to_svg(self) -> str:
         """A drawing of the joins: one SVG document that needs nothing else."""
-        parts = [(_heading(join), _card(join, self._query)) for join in self._all()]
-        sentences = [sentence for join in self._all() for sentence in _answer(join)]
-        return draw(parts, " ".join(sentences))
+        drawn = [(one.heading, one.card) for one in self.reports if one.card is not None]
+        return draw(drawn, " ".join(text for one in self.reports for text in one.answer))
 
-    def _all(self) -> list[_Join]:
-        return [*self.plans, *self.tables, *self.joins]
-
-    @property
-    def _query(self) -> QueryExplanation | None:
-        """The query that the one join is of; where there are several joins they stand alone."""
-        single = len(self.queries) == 1 and len(self._all()) == 1
-        return self.queries[0] if single else None
+    def _all(self, kind: ReportKind) -> list[Report]:
+        return [report for report in self.reports if report.kind == kind]
 
 
 def explain_plans(
     plans: Sequence[AnyPlan],
     queries: "Sequence[QueryPlan]",
     cores: int,
-    streaming: bool = True,
     rates: Rates = None,
     selectivities: Selectivities = None,
     sources: Sources = NOTHING_KNOWN,
 ) -> Explanation:
     """Explain joins and queries, which are given outermost first."""
-    joins = joins_of(plans)
-    chosen = rates_of(rates, joins)
-    selectivity = check_selectivities(selectivities, joins)
-    two: list[JoinExplanation] = []
-    many: list[PlanExplanation] = []
-    for join in reversed(joins):
-        said = chosen.get(name_of(join))
-        if isinstance(join, JoinPlan):
-            pair = None if isinstance(said, Mapping) else said
-            two.append(explain_join(join, pair, selectivity, sources, cores))
-        else:
-            by_name = said if isinstance(said, Mapping) else None
-            many.append(explain_plan(join, by_name, selectivities, sources, cores))
-    explained = tuple(explain_query(query) for query in reversed(queries))
-    tables = tuple(
-        explain_table(plan, sources, streaming, cores)
-        for plan in reversed(plans)
-        if isinstance(plan, TablePlan)
-    )
-    return Explanation(tuple(two), explained, tuple(many), tables)
+    joins = [plan for plan in plans if plan.is_whole]
+    given, shares = rates_by_join(rates, joins), selectivities_by_join(selectivities, joins)
+    # Where there are several joins the query and they stand alone.
+    query = queries[0] if len(queries) == len(joins) == 1 else None
+    reports = [
+        join.explain(Asked(cores, given.get(join.name), shares.get(join.name), sources, query))
+        for join in reversed(joins)
+    ]
+    reports += [explain_query(one) for one in reversed(queries)]
+    return Explanation(tuple(sorted(reports, key=lambda report: _READ.index(report.kind))))
 
 
-def _answer(join: _Join) -> Iterator[str]:
-    if isinstance(join, JoinExplanation):
-        return answer_of_join(join)
-    return answer_of_plan(join) if isinstance(join, PlanExplanation) else answer_of_table(join)
+def _lines(report: Report) -> Iterator[str]:
+    """The text of a report: its answer, the operators, the details, the warnings."""
+    yield from _wrapped("", " " * 2, report.title)
+    for sentence in report.answer:
+        yield from _wrapped("  ", " " * 4, sentence)
+    if report.card is not None:
+        yield from _drawn("how it runs", tree_lines(report.card))
+    for title, texts in report.sections.items():
+        yield from _section(title, texts)
+    for warning in report.warnings:
+        yield from _wrapped("  ! ", " " * 4, warning.text)
 
 
-def _card(join: _Join, query: QueryExplanation | None) -> Card:
-    if isinstance(join, JoinExplanation):
-        return cards_of_join(join, query)
-    if isinstance(join, PlanExplanation):
-        return cards_of_plan(join, query)
-    return cards_of_table(join)
+def _section(title: str, texts: Sequence[str | None]) -> Iterator[str]:
+    r"""A title with its lines beside it; nothing if there are none.
+
+    Examples
+    --------
+    >>> print(*_section("index", ["by key", "then compared"]), sep="\n")
+      index          by key
+                     then compared
+    """
+    for number, text in enumerate(text for text in texts if text is not None):
+        yield from _wrapped(_head(title, number), " " * _INDENT, text)
 
 
-def _heading(join: _Join) -> str:
-    names = join.streams if not isinstance(join, TableExplanation) else (join.stream, "a table")
-    return f"{join.name}: {', '.join(names[:-1])} and {names[-1]}"
+def _drawn(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """A title with lines that keep their form: what is too long goes on where its text begins."""
+    for number, line in enumerate(lines):
+        text = line.lstrip(" |`+-")
+        marks = line[: len(line) - len(text)]
+        more = marks.replace("`", " ").replace("+", "|").replace("-", " ")
+        yield from _wrapped(_head(title, number) + marks, " " * _INDENT + more + "  ", text)
 
 
-def _lines_of(join: _Join, query: QueryExplanation | None) -> Iterator[str]:
-    yield from wrapped("", " " * 2, join.title)
-    for sentence in _answer(join):
-        yield from wrapped("  ", " " * 4, sentence)
-    yield from drawn("how it runs", tree_lines(_card(join, query)))
-    if isinstance(join, JoinExplanation):
-        yield from join.details()
-    else:
-        for title, texts in join.sections():
-            yield from section(title, texts)
-    for warning in join.warnings:
-        yield from wrapped("  ! ", " " * 4, warning.text)
+def tree_lines(card: Card) -> tuple[str, ...]:
+    r"""A tree of cards, the result first.
+
+    Examples
+    --------
+    >>> from streamjoin.joins.report import Card, Lane
+    >>> streams = Card("stream", "a", ("10 rows/s",)), Card("stream", "b")
+    >>> join = Card("join", "a with b", lanes=(Lane(("a", "window of b"), "hash"),),
+    ...             children=streams)
+    >>> print(*tree_lines(Card("result", "k, t", children=(join,))), sep="\n")
+    k, t
+    `- a with b
+       |  a -> window of b: hash
+       +- a: 10 rows/s
+       `- b
+    """
+    return tuple(_card_lines(card))
 
 
-def _query_lines(query: QueryExplanation) -> Iterator[str]:
-    yield from wrapped("", " " * 2, query.title)
-    for title, texts in query.sections():
-        yield from section(title, texts)
+def _card_lines(card: Card) -> Iterator[str]:
+    text = "; ".join(card.lines)
+    yield f"{card.title}: {text}" if text else card.title
+    rest = "|  " if card.children else "   "
+    for lane in card.lanes:
+        note = f": {lane.note}" if lane.note else ""
+        yield f"{rest}{' -> '.join(lane.steps)}{note}"
+    for limit in card.limits:
+        yield f"{rest}{limit}"
+    for number, child in enumerate(card.children, 1):
+        last = number == len(card.children)
+        first, *more = _card_lines(child)
+        yield ("`- " if last else "+- ") + first
+        yield from (("   " if last else "|  ") + line for line in more)
+
+
+def _head(title: str, number: int) -> str:
+    """What stands beside a line: the title beside the first."""
+    return f"  {title if number == 0 else '':<{_INDENT - 2}}"
+
+
+def _wrapped(head: str, indent: str, text: str) -> list[str]:
+    """A paragraph within the width."""
+    wrapper = textwrap.TextWrapper(_WIDTH, head, indent, break_long_words=False)
+    wrapper.break_on_hyphens = False
+    return wrapper.wrap(text)

@@ -1,111 +1,123 @@
-"""Joins as they will run, which is what is explained."""
+"""Joins as they will run: what explains itself.
 
+How a join is explained is loaded when that is asked for, as making a join must be quick.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from streamjoin.budget import Budget
+from streamjoin.core.stream import Stream
 from streamjoin.joins.arguments import Resolved
 from streamjoin.joins.multi.arguments import ResolvedPlan
 from streamjoin.joins.routing import Routing
 
 if TYPE_CHECKING:
+    from streamjoin.explanations.asked import Asked
+    from streamjoin.joins.report import Report
     from streamjoin.joins.table.settings import TableJoin
     from streamjoin.tables.access import TableAccess
 
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """One join as it will run.
+    """A join of two streams as it will run."""
 
-    Parameters
-    ----------
-    name
-        Name of its counters.
-    resolved
-        Settings, and what of the predicate Spark evaluates afterwards.
-    routing
-        How rows are spread over shards.
-    n_partitions
-        Partitions, hence tasks, over which Spark spreads the shards.
-    streaming
-        Whether the inputs are streams.
-    late_rows
-        Folder for late rows, if any.
-    hot_keys
-        Folder for decisions about hot keys; None if they are not spread.
-    budget
-        What the join may use; None for an exact one.
-    """
-
-    name: str
+    name: str  # of its counters
     resolved: Resolved
     routing: Routing
-    n_partitions: int
+    n_partitions: int  # tasks over which Spark spreads the shards
     streaming: bool
-    late_rows: str | None
-    hot_keys: str | None
+    late_rows: str | None  # folder for late rows
+    hot_keys: str | None  # folder for decisions about hot keys; None if they are not spread
     budget: Budget | None = None
+
+    is_whole: ClassVar = True
+    stream_names: ClassVar = None  # left and right
+
+    @property
+    def inputs(self) -> Sequence[Stream]:
+        """The streams."""
+        return self.resolved.join.streams
+
+    def explain(self, asked: "Asked") -> "Report":
+        """Say what it will do."""
+        from streamjoin.explanations.window import explain_window
+
+        return explain_window(self, asked)
 
 
 @dataclass(frozen=True)
 class MultiPlan:
-    """One operator of a join of many streams as it will run.
-
-    Parameters
-    ----------
-    name
-        Name of its counters.
-    resolved
-        The whole join.
-    step
-        Which of its operators this is.
-    n_shards, n_partitions, streaming, late_rows, budget
-        As of a `JoinPlan`.
-    where
-        What Spark checks of the results.
-    shared
-        Folder through which operators tell each other what they measured; None if they do not.
-    """
+    """One operator of a join of many streams as it will run."""
 
     name: str
-    resolved: ResolvedPlan
-    step: int
+    resolved: ResolvedPlan  # the whole join
+    step: int  # which of its operators this is
     n_shards: int
     n_partitions: int
     streaming: bool
     late_rows: str | None
     budget: Budget | None = None
-    where: str | None = None
-    shared: str | None = None
+    where: str | None = None  # what Spark checks of the results
+    shared: str | None = None  # folder through which operators tell each other what they measured
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its results are those of the whole join."""
+        return self.step == len(self.resolved.steps) - 1
+
+    @property
+    def operator_names(self) -> list[str]:
+        """Names of the counters of all operators of the join, if this is the whole."""
+        n = len(self.resolved.steps)
+        return [operator_name(self.name, number, n) for number in range(n)]
+
+    @property
+    def stream_names(self) -> tuple[str, ...]:
+        """What the streams are called."""
+        return self.resolved.tree.names
+
+    @property
+    def inputs(self) -> Sequence[Stream]:
+        """The streams, and what operators before others hand on."""
+        return [one.stream for step in self.resolved.steps for one in step.join.inputs]
+
+    def explain(self, asked: "Asked") -> "Report":
+        """Say what the whole join will do."""
+        from streamjoin.explanations.many import explain_many
+
+        return explain_many(self, asked)
 
 
 @dataclass(frozen=True)
 class TablePlan:
-    """A join with a table as it will run.
-
-    Parameters
-    ----------
-    name
-        Name of its counters.
-    join
-        Settings of each shard.
-    access
-        The table, and how it is read.
-    n_shards, n_partitions
-        As of a `JoinPlan`.
-    asked
-        The algorithm that was asked for.
-    is_timed
-        Whether rows may be left for later.
-    """
+    """A join with a table as it will run."""
 
     name: str
-    join: "TableJoin"
+    join: "TableJoin"  # settings of each shard
     access: "TableAccess"
     n_shards: int
     n_partitions: int
-    asked: str
-    is_timed: bool
+    asked: str  # the algorithm that was asked for
+    is_timed: bool  # whether rows may be left for later
+    streaming: bool = True
+
+    is_whole: ClassVar = True
+    stream_names: ClassVar = None
+    inputs: ClassVar[Sequence[Stream]] = ()  # none whose rates or windows matter
+
+    def explain(self, asked: "Asked") -> "Report":
+        """Say what it will do."""
+        from streamjoin.explanations.table import explain_table
+
+        return explain_table(self, asked)
+
+
+def operator_name(name: str, number: int, n_operators: int) -> str:
+    """Name of the counters of an operator; the last has the name of the join."""
+    return name if number == n_operators - 1 else f"{name} {number + 1}"
 
 
 AnyPlan = JoinPlan | MultiPlan | TablePlan

@@ -1,4 +1,4 @@
-"""The sentences of an explanation of a join with a table."""
+"""The sentences about a join with a table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,49 +6,35 @@ from typing import Final
 
 from streamjoin.durations import format_duration
 from streamjoin.explanations.plans import TablePlan
-from streamjoin.explanations.state import format_bytes
+from streamjoin.explanations.wording import counted, format_bytes
 from streamjoin.joins.table.front_stage import BESIDES
 from streamjoin.joins.table.measuring import Measured
-from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE, TableJoin
+from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE
 from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import OpenTable, Table
 from streamjoin.tables.parquet import ParquetTable
 from streamjoin.tables.sql import SqlTable
 
-_BACK_ENDS: Final = {
+BACK_ENDS: Final = {
     "inlj": "index nested loops: each row is looked up at once",
     "meshjoin": "MESHJOIN: the table is read around and around, and each row meets all of it",
     "hybridjoin": "HYBRIDJOIN: rows wait for the partition that has their key",
     "auto": "auto: keys are looked up or their partition is loaded, whichever costs less as "
     "measured while it runs",
 }
-FIRST: Final = "the cache first; then "
-AT_ONCE: Final = "none waits: all rows are answered at once"
-AS_IT_IS: Final = "the table is taken as it is when the rows are joined"
-"""Where the rows are no stream."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large a table is.
-
-    Parameters
-    ----------
-    rows, partitions
-        How many there are; in a database about so many.
-    bytes_per_row
-        Memory that a row takes, of all its columns.
-    has_index
-        Whether keys are found without reading all of it.
-    """
+    """How large a table is; in a database about so large."""
 
     rows: int
     partitions: int
-    bytes_per_row: float
-    has_index: bool
+    bytes_per_row: float  # in memory, of all columns
+    has_index: bool  # whether keys are found without reading all of it
 
     @classmethod
-    def of(cls, table: OpenTable) -> "Sizes":
+    def measure(cls, table: OpenTable) -> "Sizes":
         """Ask the table."""
         rows = table.partition_rows
         n_rows, n = int(rows.sum()), int((rows > 0).sum())
@@ -67,11 +53,11 @@ class Sizes:
     @property
     def text(self) -> str:
         """In words."""
-        found = "keys are looked up by an index" if self.has_index else "no index on the key"
+        how = "keys are looked up by an index" if self.has_index else "no index on the key"
         return (
             f"{self.rows:,} rows of about {self.bytes_per_row:.0f} B ({format_bytes(self.bytes)}) "
             f"in {counted(self.partitions, 'partition')} of about {self.rows_per_partition:,.0f} "
-            f"rows; {found}"
+            f"rows; {how}"
         )
 
 
@@ -123,37 +109,21 @@ def _rest(plan: TablePlan, share: float) -> str:
     return f"{held} for rows that wait, {read} for partitions being read"
 
 
-def algorithm(plan: TablePlan, sizes: Sizes, measured: Measured) -> tuple[str, ...]:
-    """What answers rows that the cache does not."""
+def back_end(plan: TablePlan) -> str:
+    """What answers rows that the cache does not, and why it was chosen before the query starts."""
     join = plan.join
-    front = FIRST if join.is_cached else ""
-    why = _why(plan, sizes) if plan.asked == "auto" else ""
-    return f"{front}{_BACK_ENDS[join.algorithm]}{why}", *_costs(plan, sizes, measured)
+    why = ""
+    if plan.asked == "auto" and join.algorithm == "meshjoin":
+        why = "; chosen because there is no index on the key"
+    elif plan.asked == "auto" and join.algorithm != "auto":
+        why = "; chosen because the cache has room for the whole table"
+        if not join.knows_places:
+            why = "; chosen because the database finds a row as quickly as its place"
+    return f"{BACK_ENDS[join.algorithm]}{why}"
 
 
-def _why(plan: TablePlan, sizes: Sizes) -> str:
-    """Why something was chosen before the query starts."""
-    if plan.join.algorithm == "meshjoin":
-        return "; chosen because there is no index on the key"
-    if plan.join.algorithm == "auto":
-        return ""
-    if not plan.join.knows_places:
-        return "; chosen because the database finds a row as quickly as its place"
-    return "; chosen because the cache has room for the whole table"
-
-
-def counted(n: int, noun: str) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "shard"), counted(2000, "shard")
-    ('1 shard', '2,000 shards')
-    """
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
-
-
-def _costs(plan: TablePlan, sizes: Sizes, measured: Measured) -> Iterator[str]:
+def costs(plan: TablePlan, sizes: Sizes, measured: Measured) -> Iterator[str]:
+    """What reading the table costs, and what follows."""
     join = plan.join
     scan = f"measured now: a partition takes {measured.scan_ms:.3g} ms"
     if measured.look_up_us is None or measured.per_scan is None:
@@ -178,21 +148,24 @@ def _costs(plan: TablePlan, sizes: Sizes, measured: Measured) -> Iterator[str]:
         )
 
 
-def waits(join: TableJoin) -> tuple[str, ...]:
+def waits(plan: TablePlan) -> list[str]:
     """How long rows wait, and what becomes of those for which there is no time."""
-    said = ["none waits: each row is answered in the batch that brings it"]
+    join = plan.join
+    if not plan.streaming:
+        return ["none waits: all rows are answered at once"]
+    lines = ["none waits: each row is answered in the batch that brings it"]
     if join.longest_wait:
-        said = [
+        lines = [
             f"a row waits for at most {format_duration(join.longest_wait)}, and no longer than the "
             "stream brings rows: when it pauses, all that wait are answered"
         ]
     if join.has_work_limit:
         when = "as they come, by chance" if join.shed == "upfront" else "after others of most worth"
-        said.append(
+        lines.append(
             f"rows for which there is no time are spilled into the state, {when}, and come again "
             "when the load falls; none is lost"
         )
-    return tuple(said)
+    return lines
 
 
 def limited(plan: TablePlan) -> str | None:
@@ -205,16 +178,19 @@ def limited(plan: TablePlan) -> str | None:
     return f"at most {share:.3g} of the time of each shard, the table's time included"
 
 
-def refresh(access: TableAccess) -> tuple[str, ...]:
+def refresh(plan: TablePlan) -> list[str]:
     """When changes of the table are noticed."""
+    access: TableAccess = plan.access
+    if not plan.streaming:
+        return ["the table is taken as it is when the rows are joined"]
     if access.refresh_us is None:
-        return ("the table is taken to stay as it is when the query starts",)
+        return ["the table is taken to stay as it is when the query starts"]
     every = format_duration(access.refresh_us) if access.refresh_us else "batch"
     seen = f"the table is looked at every {every}; cached rows that may have changed are dropped"
     if access.on_failure == "fail":
-        return seen, "if it cannot be reached the query fails, and can be started again"
+        return [seen, "if it cannot be reached the query fails, and can be started again"]
     late = format_duration(access.stale_us)
-    return seen, f"if it cannot be reached what is known is used for at most {late}"
+    return [seen, f"if it cannot be reached what is known is used for at most {late}"]
 
 
 def shards(plan: TablePlan) -> str:

@@ -3,11 +3,8 @@
 from pyspark.sql import DataFrame, SparkSession
 
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.explanation import NOTHING_KNOWN, Explanation, explain_plans
-from streamjoin.explanations.plan_model import Selectivities
-from streamjoin.explanations.plans import JoinPlan, TablePlan
-from streamjoin.explanations.rates import Rates
-from streamjoin.explanations.samples import Sources
+from streamjoin.explanations.asked import NOTHING_KNOWN, Rates, Selectivities, Sources
+from streamjoin.explanations.explanation import Explanation, explain_plans
 from streamjoin.spark.pipeline import Pipeline
 from streamjoin.spark.plans import plan_text, plans_of, queries_of
 from streamjoin.spark.requirements import n_cores
@@ -28,7 +25,7 @@ def explain_frame(
     >>> spark = getfixture("spark")
     >>> ticks = spark.readStream.format("rate").load().selectExpr("value AS k", "timestamp AS t")
     >>> out = sj.join(ticks, ticks, on="k", time="t", window=("10 minutes", "0 seconds"))
-    >>> print(explain_frame(out).joins[0].windows[0])
+    >>> print(explain_frame(out).reports[0].sections["windows"][0])
     a left row of time t meets right rows from t to t + 10 minutes
     """
     if not isinstance(frame, DataFrame):
@@ -39,20 +36,19 @@ def explain_frame(
         msg = "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns"
         raise ConfigError(msg)
     cores = n_cores(frame.sparkSession)
-    return explain_text(text, cores, frame.isStreaming, rates, selectivities, sources)
+    return explain_text(text, cores, rates, selectivities, sources)
 
 
 def explain_text(
     text: str,
     cores: int,
-    streaming: bool = True,
     rates: Rates = None,
     selectivities: Selectivities = None,
     sources: Sources = NOTHING_KNOWN,
 ) -> Explanation:
     """Explain every join that is in Spark's text of a plan."""
     plans, queries = plans_of(text), queries_of(text)
-    return explain_plans(plans, queries, cores, streaming, rates, selectivities, sources)
+    return explain_plans(plans, queries, cores, rates, selectivities, sources)
 
 
 def explain_pipeline(
@@ -78,8 +74,8 @@ def explain_pipeline(
     frame = pipeline.joined(spark)
     plan = plans_of(frame)[0]
     sources = sources_of(pipeline, names, frame, plan)
-    if rates is None and sources.samples and not isinstance(plan, TablePlan):
+    if rates is None and sources.samples and plan.inputs:
         by_name = {name: sources.samples[name].rate for name in sources.names}
         left, right, *_ = by_name.values()
-        rates = (left, right) if isinstance(plan, JoinPlan) else by_name
+        rates = (left, right) if plan.stream_names is None else by_name
     return explain_frame(frame, rates, selectivities, sources)

@@ -12,7 +12,7 @@ from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.plans import MultiPlan
+from streamjoin.explanations.plans import MultiPlan, operator_name
 from streamjoin.joins.base import WEIGHT, OutputColumn
 from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
@@ -195,8 +195,7 @@ def multi_join(
         channel = Channel(folder, name, division.labels, n_operators=n_steps)
     made: list[DataFrame] = []
     for number, step in enumerate(resolved.steps):
-        last = number == n_steps - 1
-        called = name if last else f"{name} {number + 1}"
+        called = operator_name(name, number, n_steps)
         frames = [streams[s] if isinstance(s, str) else made[s] for s in step.sources]
         plan_made = MultiPlan(
             called,

@@ -4,15 +4,14 @@ What a pipeline file generates is known before it runs: a sample of it, drawn ov
 time as the windows need, says how many rows pass the filters and how often rows match.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from streamjoin.core.stream import Stream
-from streamjoin.explanations.plans import AnyPlan, JoinPlan, TablePlan
-from streamjoin.explanations.samples import ROWS, Sample, Sources
+from streamjoin.explanations.asked import MAX_SAMPLED_ROWS, Sample, Sources
+from streamjoin.explanations.plans import AnyPlan
 from streamjoin.spark.generator import FORMAT, as_active, stream_of
 from streamjoin.spark.pipeline import JoinPipeline, Pipeline, Source, SqlPipeline, TablePipeline
 from streamjoin.spark.plans import queries_of
@@ -64,23 +63,15 @@ def _sources(pipeline: Pipeline, names: tuple[str, ...]) -> Iterator[tuple[str, 
 def _span(plan: AnyPlan, rate: float) -> float:
     """Seconds that a sample has to cover, at the lowest rate: twice what a row can meet."""
     met = 0.0
-    for one in _inputs(plan):
+    for one in plan.inputs:
         rows = one.window_rows
         met += one.window_us / 1e6 if rows is None else rows / rate
     return max(1.0, 2 * met)
 
 
-def _inputs(plan: AnyPlan) -> Sequence[Stream]:
-    if isinstance(plan, TablePlan):
-        return ()
-    if isinstance(plan, JoinPlan):
-        return plan.resolved.join.streams
-    return [one.stream for step in plan.resolved.steps for one in step.join.inputs]
-
-
 def _sample(stream: GeneratedStream, number: int, seconds: float, shape: Shaping | None) -> Sample:
     """Rows evenly over some time; fewer than there will be, with the same keys and values."""
-    n = max(2, min(ROWS, round(stream.rate_per_second * seconds)))
+    n = max(2, min(MAX_SAMPLED_ROWS, round(stream.rate_per_second * seconds)))
     seed = stream.seed + number * _OTHER_SEED
     thinned = replace(stream, rate_per_second=n / seconds, burst=None, seed=seed)
     rows = pa.Table.from_batches(thinned.batches(0, n))

@@ -4,9 +4,17 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from xml.sax.saxutils import escape
 
-from streamjoin.explanations.drawing.cards import Card
-from streamjoin.explanations.drawing.fitting import clean
-from streamjoin.explanations.drawing.layout import MARGIN, WIDTH, Arrow, Box, Item, Sheet, Text
+from streamjoin.explanations.layout import (
+    MARGIN,
+    WIDTH,
+    Arrow,
+    Box,
+    Item,
+    Sheet,
+    Text,
+    clean,
+)
+from streamjoin.joins.report import Card
 
 SCALE: Final = 1.25
 """How large it is where there is room; elsewhere it becomes as narrow as it must."""
@@ -32,14 +40,7 @@ font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,san
 
 
 def draw(parts: Iterable[tuple[str, Card]], description: str) -> str:
-    """Draw trees of cards below one another.
-
-    Parameters
-    ----------
-    parts
-        Headings with what is drawn below them.
-    description
-        The same in words, for those who cannot see it.
+    """Draw trees of cards below their headings; described for those who cannot see it.
 
     Examples
     --------

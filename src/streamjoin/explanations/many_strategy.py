@@ -2,19 +2,28 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
+from math import prod
 from typing import Final
 
-from streamjoin.explanations.budget import BATCH_SECONDS
-from streamjoin.explanations.plan_model import Selectivities, StreamRates
-from streamjoin.explanations.plan_numbers import write
-from streamjoin.explanations.plan_situation import situation
-from streamjoin.explanations.plan_state import tuple_bytes
-from streamjoin.explanations.plan_words import inputs
+from streamjoin.core.window import N_BASIC_WINDOWS
+from streamjoin.explanations.asked import Selectivities, StreamRates
+from streamjoin.explanations.many_model import sigmas_of, streams_of, window_tuples
+from streamjoin.explanations.many_words import grid_of, tuple_bytes
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.state import format_bytes, row_bytes
+from streamjoin.explanations.wording import BATCH_SECONDS, format_bytes, row_bytes, write
 from streamjoin.joins.multi.reordering import EVERY
 from streamjoin.joins.multi.settings import MultiJoin
-from streamjoin.planning.many.nary import Groups, Order, Waiting, groups_of
+from streamjoin.joins.routing import Shares
+from streamjoin.planning.many.nary import (
+    ALL_SETS,
+    Groups,
+    Order,
+    Sizes,
+    Streams,
+    Waiting,
+    groups_of,
+)
 from streamjoin.planning.many.nary_cost import ROUND, Situation, mjoin_cost, tree_cost
 from streamjoin.planning.many.strategy import CLEARLY, Choice, adaptive_groups, choose
 from streamjoin.planning.many.tree import Tree
@@ -42,23 +51,13 @@ _ORDERS: Final[dict[Order, str]] = {
 
 
 @dataclass(frozen=True)
-class WayExplanation:
-    """One way to find the results, in numbers.
+class Way:
+    """What one way to find the results takes, besides what both ways do alike."""
 
-    Parameters
-    ----------
-    cpu_us
-        CPU for each second of the streams, besides what both ways do alike.
-    rows, tuples
-        Rows of streams that are remembered, and intermediate results.
-    state_bytes
-        Of both.
-    """
-
-    cpu_us: float
-    rows: float
-    tuples: float
-    state_bytes: float
+    cpu_us: float  # for each second of the streams
+    rows: float  # of streams that are remembered
+    tuples: float  # intermediate results that are
+    state_bytes: float  # of both
 
     @property
     def text(self) -> str:
@@ -69,42 +68,32 @@ class WayExplanation:
 
 
 @dataclass(frozen=True)
-class StrategyExplanation:
-    """How results are found.
+class Strategy:
+    """How results are found; what is None is not known without rates, or there is no choice."""
 
-    Parameters
-    ----------
-    strategy, order
-        As asked for; the order is None where only a tree may run.
-    expected
-        What is predicted to be cheaper, "mjoin" or "tree"; None if no rates were given.
-    sequences
-        For each stream, the others in the order in which its rows probe them; None without rates.
-    mjoin, tree, best_tree
-        Both ways in numbers, and the tree that was taken for that; None without rates, or where
-        there is only one way.
-    texts
-        All of it in words.
-    """
-
-    strategy: str
-    order: str | None
-    expected: str | None
-    sequences: dict[str, tuple[str, ...]] | None
-    mjoin: WayExplanation | None
-    tree: WayExplanation | None
-    best_tree: str | None
-    texts: tuple[str, ...]
+    strategy: str  # as asked for
+    order: str | None  # as asked for; None where only a tree may run
+    expected: str | None = None  # what is predicted to be cheaper, "mjoin" or "tree"
+    sequences: dict[str, tuple[str, ...]] | None = None  # whom the rows of each stream probe
+    mjoin: Way | None = None
+    tree: Way | None = None
+    best_tree: str | None = None  # the one whose costs these are
+    texts: tuple[str, ...] = ()
 
     @property
     def runs(self) -> str | None:
         """What will run, "mjoin" or "tree"; None if that is found out while it does."""
         return self.expected if self.strategy == "auto" else self.strategy
 
+    @property
+    def expected_mjoin(self) -> Way | None:
+        """What one n-ary join takes, if that is what will run."""
+        return self.mjoin if self.runs == "mjoin" else None
+
 
 def explain_strategy(
     plan: MultiPlan, rates: StreamRates | None, selectivities: Selectivities
-) -> StrategyExplanation | None:
+) -> Strategy | None:
     """Explain it; None for joins that can be done in one way only.
 
     These are joins of two streams, joins on different keys by a chain of operators, and those
@@ -120,10 +109,9 @@ def explain_strategy(
     if rates is None:
         if join.strategy == "auto":
             texts.append("which of them is cheaper is found out while it runs")
-        return StrategyExplanation(join.strategy, order, None, None, None, None, None, tuple(texts))
-    at = situation(plan, rates, selectivities)
-    choice = choose(join.tree.names, at, can_follow=join.can_follow)
-    names = join.tree.names
+        return Strategy(join.strategy, order, texts=tuple(texts))
+    names, at = join.tree.names, _situation(plan, rates, selectivities)
+    choice = choose(names, at, can_follow=join.can_follow)
     sequences = {
         name: tuple(names[i] for i in sequence)
         for name, sequence in zip(names, choice.sequences, strict=True)
@@ -133,24 +121,16 @@ def explain_strategy(
     best = _tree(join, at, choice)
     tree = None if join.attributes else _way(plan, at, tree_cost(best, at).us, best)
     expected = "mjoin" if tree is None or mjoin.cpu_us <= tree.cpu_us else "tree"
-    texts += _numbers(join, sequences, mjoin, tree, best, expected)
-    return StrategyExplanation(
-        strategy=join.strategy,
-        order=order,
-        expected=expected,
-        sequences=sequences,
-        mjoin=mjoin,
-        tree=tree,
-        best_tree=None if tree is None else str(best),
-        texts=tuple(texts),
-    )
+    texts += _compared(join, sequences, mjoin, tree, best, expected)
+    best_tree = None if tree is None else str(best)
+    return Strategy(join.strategy, order, expected, sequences, mjoin, tree, best_tree, tuple(texts))
 
 
-def _numbers(
+def _compared(
     join: MultiJoin,
     sequences: dict[str, tuple[str, ...]],
-    mjoin: WayExplanation,
-    tree: WayExplanation | None,
+    mjoin: Way,
+    tree: Way | None,
     best: Tree,
     expected: str,
 ) -> Iterator[str]:
@@ -190,13 +170,66 @@ def _tree(join: MultiJoin, at: Situation, choice: Choice) -> Tree:
     return join.tree
 
 
-def _way(plan: MultiPlan, at: Situation, us: float, tree: Tree | None) -> WayExplanation:
+def _way(plan: MultiPlan, at: Situation, us: float, tree: Tree | None) -> Way:
     """What all shards need: for one n-ary join, or for a tree."""
     n, axes = plan.n_shards, plan.resolved.steps[-1].join.n_axes
-    streams = inputs(plan).values()
+    streams = streams_of(plan).values()
     rows = [n * table for table in at.tables]
     size = sum(r * row_bytes(x.stream.kept)[0] for r, x in zip(rows, streams, strict=True))
     nodes = () if tree is None else [tree.streams(node) for node in tree.susceptible]
     formed = [n * at.stored(node) for node in nodes]
     size += sum(f * tuple_bytes(axes, len(x)) for f, x in zip(formed, nodes, strict=True))
-    return WayExplanation(us * n / BATCH_SECONDS, sum(rows), sum(formed), size)
+    return Way(us * n / BATCH_SECONDS, sum(rows), sum(formed), size)
+
+
+def _situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> Situation:
+    """What a batch brings to one shard when all windows are full."""
+    join = plan.resolved.steps[-1].join
+    streams = {name: one.stream for name, one in streams_of(plan).items()}
+    tables = [
+        window_tuples(stream, rates[name]) + rates[name] * stream.lateness_us / 1e6
+        for name, stream in streams.items()
+    ]
+    brought = [rates[name] * BATCH_SECONDS for name in streams]
+    whole, n = _sizes(join, plan.resolved.tree, selectivities), len(tables)
+    most, grid = n if n <= ALL_SETS else 2, grid_of(plan)
+    sets = [frozenset(s) for size in range(2, most + 1) for s in combinations(range(n), size)]
+    joined = {
+        sum(1 << i for i in chosen): whole.of(chosen, tables) * _share(plan, grid, chosen)
+        for chosen in sets
+    }
+    shares = [_share(plan, grid, frozenset([i])) for i in range(n)]
+    here = tuple(t * share for t, share in zip(tables, shares, strict=True))
+    return Situation(
+        arrivals=tuple(b * share for b, share in zip(brought, shares, strict=True)),
+        tables=here,
+        pieces=tuple(
+            max(float(N_BASIC_WINDOWS), t / b) for t, b in zip(tables, brought, strict=True)
+        ),
+        sizes=Sizes(here, joined, whole.keys / plan.n_shards),
+        operations=join.operations,
+    )
+
+
+def _share(plan: MultiPlan, grid: Shares | None, streams: Streams) -> float:
+    """Which part of the join of some streams one shard has."""
+    if grid is None:
+        return 1 / plan.n_shards
+    axes = zip(grid.lengths, grid.attributes, strict=True)
+    return 1 / prod(length for length, one in axes if not streams.isdisjoint(one))
+
+
+def _sizes(join: MultiJoin, tree: Tree, selectivities: Selectivities) -> Sizes:
+    """What is said of the joins; what the join itself was told, if nothing is."""
+    if selectivities is None and join.sizes is not None:
+        return join.sizes
+    known: dict[Streams, float] = {frozenset([i]): 1.0 for i in range(tree.n_streams)}
+    pairs: dict[Streams, float] = {}
+    for node, sigma in enumerate(sigmas_of(tree, selectivities), start=tree.n_streams):
+        left, right = (tree.streams(child) for child in tree.children(node))
+        # All of one key: a row of the one side has as many partners as a tuple of that side has.
+        pairs |= {frozenset([i, j]): sigma for i in left for j in right}
+        both = known[frozenset(left)] * known[frozenset(right)]
+        known[frozenset(left + right)] = sigma * both
+    formed = {streams: sigma for streams, sigma in known.items() if len(streams) > 1}
+    return Sizes.given(pairs | formed, tree.n_streams)

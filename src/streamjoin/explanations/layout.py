@@ -1,16 +1,27 @@
-"""Where everything goes: one card below the other, branches a little to the right.
+"""Where everything of a drawing goes: one card below the other, branches a little to the right.
 
 So a drawing is never wider than a phone, however many streams there are. What feeds a card is below
-it; a single one stays in line with it.
+it; a single one stays in line with it. A drawing must not depend on the fonts of the machine that
+makes it: widths of words are those of common sans-serif fonts, a little on the safe side.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from streamjoin.explanations.drawing.cards import LABELS, Card, Lane
-from streamjoin.explanations.drawing.fitting import clean, cut, width, wrap
+from streamjoin.joins.report import Card, CardKind, Lane
 
+LABELS: Final[dict[CardKind, str]] = {
+    "result": "result",
+    "check": "Spark",
+    "join": "join",
+    "shuffle": "shuffle",
+    "stream": "stream",
+    "table": "table",
+}
+"""What is written on a card, as its colour alone says nothing to some."""
 WIDTH: Final = 480.0
 MARGIN: Final = 10.0
 PADDING: Final = 11.0
@@ -32,6 +43,11 @@ BOLD: Final = 1.15
 """How much wider bold letters are."""
 NARROWEST: Final = 72.0
 """Steps of a lane that would be narrower become one line of text."""
+ELLIPSIS: Final = "\u2026"
+_NARROW: Final = frozenset("ijlftI.,:;'|!()[]{}`/\\ \"-")
+_WIDE: Final = frozenset("mwMW@%")
+# What XML 1.0 has no place for: a name may come from anywhere.
+_ILLEGAL: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -164,3 +180,73 @@ def _depth(card: Card) -> int:
     """How many branches are below one another."""
     below = max(map(_depth, card.children), default=0)
     return below + (len(card.children) > 1)
+
+
+def clean(text: str) -> str:
+    r"""Text in one line, without what XML cannot hold.
+
+    Examples
+    --------
+    >>> clean("a\x00b\n  c")
+    'a\ufffdb c'
+    """
+    return " ".join(_ILLEGAL.sub("\ufffd", text).split())
+
+
+def width(text: str, size: float) -> float:
+    """About how wide text of a size is.
+
+    Examples
+    --------
+    >>> width("ill", 10) < width("mom", 10) < width("\u6f22\u5b57\u6f22", 10)
+    True
+    """
+    return size * sum(map(_share, text))
+
+
+def _share(char: str) -> float:
+    """Width of a character as a part of the font's size."""
+    if char in _NARROW:
+        return 0.36
+    if char in _WIDE or unicodedata.east_asian_width(char) in "WF":
+        return 1.02
+    return 0.72 if char.isupper() else 0.6
+
+
+def cut(text: str, size: float, room: float) -> str:
+    """Text that fits, with an ellipsis where some is cut off.
+
+    Examples
+    --------
+    >>> cut("a name that is far too long", 10, 80)
+    'a name that is\u2026'
+    >>> cut("short", 10, 80)
+    'short'
+    """
+    if width(text, size) <= room:
+        return text
+    while text and width(text + ELLIPSIS, size) > room:
+        text = text[:-1]
+    return text.rstrip() + ELLIPSIS
+
+
+def wrap(text: str, size: float, room: float, most: int) -> list[str]:
+    """Text in lines that fit, at most so many; the last is cut.
+
+    Examples
+    --------
+    >>> wrap("one two three four", 10, 60, most=2)
+    ['one two', 'three four']
+    >>> wrap("one two three four five six", 10, 60, most=2)
+    ['one two', 'three four\u2026']
+    """
+    lines: list[str] = []
+    words = text.split()
+    while words:
+        if len(lines) == most - 1:
+            return [*lines, cut(" ".join(words), size, room)]
+        line = words.pop(0)
+        while words and width(f"{line} {words[0]}", size) <= room:
+            line = f"{line} {words.pop(0)}"
+        lines.append(cut(line, size, room))
+    return lines

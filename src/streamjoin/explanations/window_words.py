@@ -1,45 +1,55 @@
-"""The sentences of an explanation about time and shards."""
+"""The sentences about a join of two streams: conditions and time."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin.core.predicate import Band
+from streamjoin.core.predicate.expressions import And, Compare, Expression
 from streamjoin.durations import format_duration
 from streamjoin.explanations.plans import JoinPlan
-from streamjoin.joins.routing import copies
+from streamjoin.explanations.wording import Condition
+from streamjoin.joins.arguments import Resolved
 from streamjoin.joins.spread_join import can_spread
 from streamjoin.joins.window_join import WindowJoin
 
 NAMES: Final = ("left", "right")
 
 
-@dataclass(frozen=True)
-class Shards:
-    """How the work is split.
+def keys(join: WindowJoin) -> tuple[tuple[str, str], ...]:
+    """Columns of left and right that must be equal."""
+    left, right = join.streams
+    names = left.schema.names, right.schema.names
+    return tuple((names[0][a], names[1][b]) for a, b in zip(left.key, right.key, strict=True))
 
-    Parameters
-    ----------
-    n_shards, n_partitions
-        Independent parts, and the tasks of Spark over which they are spread.
-    routing
-        How rows find their shard.
-    copies
-        To how many shards a left and a right row is sent.
-    """
 
-    n_shards: int
-    n_partitions: int
-    routing: str
-    copies: tuple[int, int]
+def conditions(resolved: Resolved) -> tuple[Condition, ...]:
+    """Every condition besides the windows, and where it is evaluated."""
+    join, where = resolved.join, resolved.where
+    equal = (Condition(f"left.{a} = right.{b}", "key") for a, b in keys(join))
+    # What fulfils a band has been found by the index already.
+    checked = (Condition(part.describe(), _place(part, join)) for part in _parts(join.predicate))
+    rest = (Condition(text, "spark") for text in (where.rest if where else ()))
+    return (*equal, *checked, *rest)
 
-    @property
-    def text(self) -> str:
-        """In words."""
-        left, right = (_n(copies, "shard") for copies in self.copies)
-        sent = f"each left row is sent to {left}, each right row to {right}"
-        if self.copies == (1, 1):
-            sent = "each row is sent to one shard"
-        return f"{self.routing}, over {_n(self.n_partitions, 'partition')}; {sent}"
+
+def _place(part: Expression, join: WindowJoin) -> str:
+    if join.sets is not None and part == join.sets.condition:
+        return "inverted_index"
+    return "index" if _is_banded(part, join.band) else "operator"
+
+
+def _is_banded(part: Expression, band: Band | None) -> bool:
+    """Whether a condition bounds the difference of the band's columns."""
+    if band is None or (isinstance(part, Compare) and part.operation in ("<>", "<=>")):
+        return False
+    columns = {(column.side, column.position) for column in part.columns()}
+    return columns == {(LEFT, band.left), (RIGHT, band.right)}
+
+
+def _parts(predicate: Expression | None) -> tuple[Expression, ...]:
+    if predicate is None:
+        return ()
+    return predicate.parts if isinstance(predicate, And) else (predicate,)
 
 
 def windows(join: WindowJoin) -> tuple[str, ...]:
@@ -60,13 +70,6 @@ def windows(join: WindowJoin) -> tuple[str, ...]:
         f"{n} rows {_remembered(s.window_us)}" for n, s in zip(NAMES, (left, right), strict=True)
     ]
     return meets, "; ".join(both)
-
-
-def keys(join: WindowJoin) -> tuple[tuple[str, str], ...]:
-    """Columns of left and right that must be equal."""
-    left, right = join.streams
-    names = left.schema.names, right.schema.names
-    return tuple((names[0][a], names[1][b]) for a, b in zip(left.key, right.key, strict=True))
 
 
 def lengths(join: WindowJoin) -> tuple[str | None, str | None]:
@@ -156,12 +159,6 @@ def _when_final(join: WindowJoin, side: Side) -> str:
     return f"in the batch whose watermark is past {_shifted('+', after)}"
 
 
-def late(folder: str | None) -> str:
-    """What becomes of late rows."""
-    where = "left out" if folder is None else f"written to {folder}"
-    return f"rows below the watermark that earlier batches reached: counted and {where}"
-
-
 def skew(plan: JoinPlan) -> str:
     """What becomes of a key with very many rows."""
     if plan.hot_keys is not None:
@@ -181,13 +178,3 @@ def idle(join: WindowJoin) -> str:
         f"no longer holds the watermark after {format_duration(join.idle_us)} without a row; "
         "noticed when the other input brings rows"
     )
-
-
-def shards(plan: JoinPlan) -> Shards:
-    """How the work is split."""
-    routing = plan.routing
-    return Shards(routing.n_shards, plan.n_partitions, routing.describe(), copies(routing))
-
-
-def _n(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,7 +1,7 @@
-"""How often rows match: as a sample of the streams shows, as the user says, or as is assumed."""
+"""How often rows of two streams match: as a sample shows, as the user says, or as is assumed."""
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from streamjoin._typing import LEFT, RIGHT, SIDES, Times
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.stream import Stream
+from streamjoin.explanations.asked import Asked, Sample
+from streamjoin.explanations.expected import Basis
 from streamjoin.explanations.plans import JoinPlan
-from streamjoin.explanations.samples import Sample
 from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
 from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 
-Basis = Literal["sample", "given", "assumed"]
 Floats = NDArray[np.float64]
 
 PARTS: Final = 20
@@ -31,32 +31,21 @@ CHANCE: Final = 2.0
 
 @dataclass(frozen=True)
 class Matches:
-    """How often rows of two streams match.
+    """How often rows of two streams match."""
 
-    Parameters
-    ----------
-    share
-        Of all pairs of rows within the windows, the part that matches.
-    basis
-        Whether a sample of the streams showed it, the user said it, or it is assumed.
-    ages
-        Of the matches with the left and with the right window, which part lies in each of `PARTS`
-        equal parts of it, the newest first: all add up to 1. None if they are spread evenly.
-    partnered
-        Part of the left rows that match something, where that matters and is known.
-    """
-
-    share: float
+    share: float  # of all pairs of rows within the windows, the part that matches
     basis: Basis
+    # Of the matches with the left and with the right window, which part lies in each of `PARTS`
+    # equal parts of it, the newest first: all add up to 1. None if they are spread evenly.
     ages: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    partnered: float | None = None
+    partnered: float | None = None  # part of the left rows that match, where it matters
 
     def recall(self, policy: str, windows: tuple[float, float], fraction: float) -> float:
         """Part of the matches that are found with a part of the comparisons (GED-A12, A13).
 
         Examples
         --------
-        >>> from streamjoin.shedding.fractions import POLICIES
+        >>> from streamjoin.planning.selective import POLICIES
         >>> even = tuple([0.5 / PARTS] * PARTS)
         >>> late = tuple([0.0] * 19 + [0.5])
         >>> matches = Matches(0.01, "sample", (even, late))
@@ -87,7 +76,20 @@ class Matches:
         return float(sum(np.interp(p, grid, x) for p, x in zip(parts, sums, strict=True)))
 
 
-def matched(plan: JoinPlan, samples: tuple[Sample, Sample]) -> Matches:
+def known_matches(plan: JoinPlan, asked: Asked) -> Matches | None:
+    """How often rows match, if that is known."""
+    if asked.selectivities is not None:
+        return Matches(float(asked.selectivities), "given")  # type: ignore[arg-type]  # checked
+    join, samples = plan.resolved.join, asked.sources.samples
+    if not join.left.key and join.predicate is None and plan.resolved.rest is None:
+        return Matches(1.0, "given")  # a cross join
+    if not samples:
+        return None
+    left, right = (samples[name] for name in asked.sources.names)
+    return _matched(plan, (left, right))
+
+
+def _matched(plan: JoinPlan, samples: tuple[Sample, Sample]) -> Matches:
     """Join the samples, and count what matches by the ages of the rows."""
     join = _bare(plan.resolved.join, samples)
     arrivals = [
@@ -96,13 +98,13 @@ def matched(plan: JoinPlan, samples: tuple[Sample, Sample]) -> Matches:
     ]
     times = _times(join, arrivals)
     rows = [float(len(arrival.batch)) for arrival in arrivals]
-    found = _counted(
+    matches = _counted(
         (times[LEFT] - times[RIGHT]) / 1e6, rows[LEFT] * rows[RIGHT], samples[LEFT].seconds, join
     )
     asked = plan.resolved.join
     if asked.marks(LEFT) and not asked.is_ordered and all(sample.is_whole for sample in samples):
-        return replace(found, partnered=_partnered(join, arrivals, samples[LEFT].seconds))
-    return found
+        return replace(matches, partnered=_partnered(join, arrivals, samples[LEFT].seconds))
+    return matches
 
 
 def _times(join: WindowJoin, arrivals: list[Arrival]) -> list[Times]:

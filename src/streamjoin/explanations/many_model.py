@@ -1,0 +1,316 @@
+"""What a plan of many joins costs and yields at given rates, by the model of Mukherji et al."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamjoin.core.keys import column_keys
+from streamjoin.core.stream import Stream
+from streamjoin.errors import ConfigError
+from streamjoin.explanations.asked import Sample, Selectivities, StreamRates, is_share
+from streamjoin.explanations.plans import MultiPlan
+from streamjoin.explanations.wording import BATCH_SECONDS, write
+from streamjoin.joins.multi.settings import Input
+from streamjoin.planning.many.cover import refresh_rates
+from streamjoin.planning.many.plan_model import Floats, PathTable, PlanModel
+from streamjoin.planning.many.planners import PLANNERS, Analysis, analyse
+from streamjoin.planning.many.timed_plan import TimedPlan
+from streamjoin.planning.many.tree import Tree
+from streamjoin.shedding.regulation import FIRST_COST_US
+
+SELECTIVITY: Final = 0.001
+"""Where none is said: as with 1,000 keys that are equally frequent."""
+RAREST: Final = 1e-12
+"""Stands for the selectivity of joins of which a sample has no match."""
+_COLUMNS: Final = ("tuples -> state", "tuples/s", "sel.", "finds", "state", "allowance", "refresh")
+
+
+@dataclass(frozen=True)
+class HalfWay:
+    """One half-way join: tuples of one node that probe the state of another."""
+
+    tuples: str  # the first node, by its streams
+    probes: str  # the other
+    arriving: float  # tuples/s that come to probe, if all before them do
+    selectivity: float  # share of the state that matches one of them
+    productivity: float  # matches of one
+    state: float  # tuples remembered of the first node
+    allowance: float | None  # how many may probe per second; None where all may
+    refresh: float | None  # new tuples/s that keep the first node's state fresh, where that matters
+
+    def cells(self) -> tuple[str, ...]:
+        """Cells of the table."""
+        return (
+            f"{self.tuples} -> {self.probes}",
+            write(self.arriving),
+            f"{self.selectivity:.3g}",
+            write(self.productivity),
+            write(self.state),
+            "all" if self.allowance is None else f"{write(self.allowance)}/s",
+            "" if self.refresh is None else f"{write(self.refresh)}/s",
+        )
+
+
+@dataclass(frozen=True)
+class PlanNumbers:
+    """A plan in numbers, and how these are written."""
+
+    rates: dict[str, float]
+    selectivities: dict[str, float]
+    half_way: tuple[HalfWay, ...]
+    paths: tuple[dict[str, Any], ...]  # the ways of the streams' tuples to the results
+    results: float  # per second, when every tuple probes
+    cost: float  # of all these probes
+    unit: str  # of costs
+    budget: float | None  # what may be spent on probes per second
+    planners: tuple[dict[str, Any], ...]  # what each makes of it; none where the budget is enough
+    infeasible: str | None  # why the freshness asked for cannot be had, whoever plans
+
+    @property
+    def share(self) -> float:
+        """Part of the results that the budget leaves."""
+        return float(self.planners[0]["share"]) if self.planners else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs get."""
+        return asdict(self)
+
+    def sections(self) -> dict[str, list[str]]:
+        """Lines of a report by their titles."""
+        tables = self._table(), self._ways(), self._costs()
+        return dict(zip(("half-way joins", "paths", "costs"), map(list, tables), strict=True))
+
+    def _table(self) -> Iterator[str]:
+        """The half-way joins, aligned."""
+        lines = [_COLUMNS, *(one.cells() for one in self.half_way)]
+        shown = [i for i in range(len(_COLUMNS)) if i == 0 or any(line[i] for line in lines[1:])]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(_COLUMNS))]
+        for line in lines:
+            cells = [line[0].ljust(widths[0])] + [line[i].rjust(widths[i]) for i in shown[1:]]
+            yield "  ".join(cells).rstrip()
+
+    def _ways(self) -> Iterator[str]:
+        """The paths, aligned."""
+        width = max(len(path["stream"]) for path in self.paths)
+        for path in self.paths:
+            yield (
+                f"{path['stream'].ljust(width)}  {', '.join(path['steps'])}: "
+                f"{write(path['results'])} results for {write(path['probes'])} probes, "
+                f"{write(path['productivity'])} a {self.unit}"
+            )
+
+    def _costs(self) -> Iterator[str]:
+        """What the budget comes to."""
+        unit = "probes/s" if self.unit == "probe" else "us of CPU/s"
+        yield f"all tuples probe: {write(self.results)} results/s for {write(self.cost)} {unit}"
+        if self.budget is None:
+            return
+        enough = "" if self.planners else ": enough, nothing is left out"
+        part = 100 * self.budget / self.cost if self.cost else 100
+        yield f"for probes there are {write(self.budget)} {unit}, {part:.3g} %{enough}"
+        width = max((len(one["planner"]) for one in self.planners), default=0)
+        for one in self.planners:
+            cover = f", {write(one['cover'])} {unit} of it for freshness" if one["cover"] else ""
+            share = f"{one['planner'].ljust(width)}  {100 * one['share']:5.3g} %"
+            yield f"{share}, {write(one['results'])} results/s{cover}"
+
+
+def numbers(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> PlanNumbers:
+    """The model of a plan at given rates."""
+    tree = plan.resolved.tree
+    sigmas = sigmas_of(tree, selectivities)
+    model = model_of(plan, rates, selectivities)
+    mu = _resources(plan, rates)
+    freshness = _freshness(plan, rates)
+    limits = plan.resolved.steps[-1].join.limits
+    short = mu is not None and mu < model.saturation_resources
+    analyses: list[Analysis] = []
+    if limits is not None and mu is not None and short:
+        others = [name for name in PLANNERS if name != limits.planner]
+        analyses = [analyse(name, model, mu, freshness) for name in (limits.planner, *others)]
+    refresh = None if freshness is None else refresh_rates(model, freshness)
+    infeasible = None if refresh is None else refresh.infeasible
+    allowances = analyses[0].allocation.allowances if analyses else None
+    return PlanNumbers(
+        rates={name: float(rates[name]) for name in tree.names},
+        selectivities={tree.label(tree.n_streams + i): s for i, s in enumerate(sigmas)},
+        half_way=tuple(
+            _half_way(model, node, allowances, None if refresh is None else refresh.rates)
+            for node in range(tree.root)
+        ),
+        paths=tuple(_paths(model)),
+        results=model.saturation_throughput,
+        cost=model.saturation_resources,
+        unit="probe" if plan.budget is None or plan.budget.rate is not None else "us",
+        budget=mu,
+        planners=tuple(_planner(one) for one in analyses),
+        infeasible=infeasible or (analyses[0].allocation.infeasible if analyses else None),
+    )
+
+
+def streams_of(plan: MultiPlan) -> dict[str, Input]:
+    """The streams, in the user's order."""
+    inputs = {i.name: i for step in plan.resolved.steps for i in step.join.inputs if i.end is None}
+    return {name: inputs[name] for name in plan.resolved.tree.names}
+
+
+def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
+    """A selectivity for each join, in the tree's order."""
+    joins = range(tree.n_streams, tree.root + 1)
+    by_streams = {frozenset(tree.streams(node)): i for i, node in enumerate(joins)}
+    every = SELECTIVITY
+    if selectivities is not None and not isinstance(selectivities, Mapping):
+        every = selectivities
+    sigmas = [every] * len(joins)
+    for label, sigma in selectivities.items() if isinstance(selectivities, Mapping) else ():
+        names = str(label).split()
+        known = all(name in tree.names for name in names)
+        place = by_streams.get(frozenset(map(tree.names.index, names))) if known else None
+        if place is None:
+            allowed = ", ".join(repr(tree.label(node)) for node in joins)
+            msg = f"selectivities: got {label!r}; allowed: the plan's joins, {allowed}"
+            raise ConfigError(msg)
+        sigmas[place] = sigma
+    for sigma in sigmas:
+        if not is_share(sigma):
+            msg = f"selectivities: got {sigma!r}; allowed: shares above 0 and up to 1"
+            raise ConfigError(msg)
+    return [float(sigma) for sigma in sigmas]
+
+
+def model_of(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> PlanModel:
+    """The plan under full load.
+
+    A result of a join is remembered while all its rows are in their windows. So of all pairs of
+    remembered tuples of its two inputs, those that match are in its state.
+    """
+    tree = plan.resolved.tree
+    sigmas = sigmas_of(tree, selectivities)
+    sizes = [window_tuples(one.stream, rates[name]) for name, one in streams_of(plan).items()]
+    states = plan.resolved.steps[-1].join.states
+    for node in tree.susceptible:
+        limit = states[node] if node < len(states) else None
+        left, right = tree.children(node)
+        full = sigmas[node - tree.n_streams] * sizes[left] * sizes[right]
+        sizes.append(full if limit is None else limit * plan.n_shards)
+    costs = FIRST_COST_US if plan.budget is not None and plan.budget.rate is None else 1.0
+    kind = PlanModel if states else TimedPlan  # what is remembered for a time follows the flow
+    return kind.of(tree, [rates[name] for name in tree.names], sizes, sigmas, costs)
+
+
+def window_tuples(stream: Stream, rate: float) -> float:
+    """Tuples in a stream's window."""
+    if stream.window_rows is not None:
+        return float(stream.window_rows)
+    return rate * stream.window_us / 1e6
+
+
+def _resources(plan: MultiPlan, rates: StreamRates) -> float | None:
+    """What may be spent on probes per second, over all shards."""
+    limits = plan.resolved.steps[-1].join.limits
+    if limits is None:
+        return None
+    if limits.rate is not None:
+        return limits.rate * plan.n_shards
+    cpu_us = limits.cpu_us_per_second
+    if cpu_us is None:
+        cpu_us = (limits.cpu_us_per_batch or 0.0) / BATCH_SECONDS
+    return max(0.0, cpu_us * plan.n_shards - FIRST_COST_US * sum(rates.values()))
+
+
+def _freshness(plan: MultiPlan, rates: StreamRates) -> list[float] | None:
+    """Seconds that a tuple of each stream may be in results; None where no state goes stale."""
+    join = plan.resolved.steps[-1].join
+    if not join.states or not join.freshness:
+        return None
+    asked = {
+        one.name: one.age / rates[one.name] if one.counted else one.age / 1e6
+        for one in join.freshness
+    }
+    return [asked.get(name, math.inf) for name in plan.resolved.tree.names]
+
+
+def _half_way(
+    model: PlanModel, node: int, allowances: Floats | None, refresh: Floats | None
+) -> HalfWay:
+    tree = model.tree
+    needed = refresh is not None and refresh[node] > 0
+    return HalfWay(
+        tuples=tree.label(node),
+        probes=tree.label(tree.sibling(node)),
+        arriving=float(model.saturation.produced[node]),
+        selectivity=float(model.sigmas[tree.sibling(node)]),
+        productivity=float(model.productivities[node]),
+        state=float(model.sizes[node]),
+        allowance=None if allowances is None else float(allowances[node]),
+        refresh=float(refresh[node]) if refresh is not None and needed else None,
+    )
+
+
+def _paths(model: PlanModel) -> Iterator[dict[str, Any]]:
+    """Of each stream: its half-way joins, and what one of its tuples yields and takes."""
+    tree, table = model.tree, PathTable.of(model)
+    for stream, path in enumerate(tree.paths):
+        yield {
+            "stream": tree.names[stream],
+            "steps": tuple(f"{tree.label(n)} -> {tree.label(tree.sibling(n))}" for n in path),
+            "results": float(table.yields[stream]),
+            "probes": float(table.uses[stream].sum()),
+            "productivity": float(table.productivity[stream]),
+        }
+
+
+def _planner(analysis: Analysis) -> dict[str, Any]:
+    """What a planner makes of the budget; `cover` of it keeps states fresh."""
+    allocation, model = analysis.allocation, analysis.model
+    whole = model.saturation_throughput
+    results = float(np.minimum(model.throughput(allocation.allowances), whole))
+    return {
+        "planner": allocation.planner,
+        "results": results,
+        "share": results / whole if whole else 1.0,
+        "cover": float(allocation.cover),
+        "infeasible": allocation.infeasible,
+    }
+
+
+def sampled_selectivities(plan: MultiPlan, samples: Mapping[str, Sample]) -> dict[str, float]:
+    """Selectivity of each join of a plan, as if keys did not depend on time or on each other."""
+    tree, keys = plan.resolved.tree, plan.resolved.keys
+    shares = [
+        {name: _shares(samples[name].rows[column]) for name, column in one.columns.items()}
+        for one in keys.classes
+    ]
+
+    def joint(streams: tuple[int, ...]) -> float:
+        names = {tree.names[i] for i in streams}
+        return math.prod(_equal([x for name, x in one.items() if name in names]) for one in shares)
+
+    sigmas = {}
+    for node in range(tree.n_streams, tree.root + 1):
+        left, right = (tuple(tree.streams(child)) for child in tree.children(node))
+        both = joint(left) * joint(right)
+        sigmas[tree.label(node)] = max(joint(left + right) / both if both else 0.0, RAREST)
+    return sigmas
+
+
+def _shares(column: pa.ChunkedArray) -> dict[int, float]:
+    """Which part of the rows has each value, by its hash."""
+    hashes = column_keys(column.combine_chunks())
+    values, counts = np.unique(hashes, return_counts=True)
+    return dict(zip(values.tolist(), (counts / max(1, len(hashes))).tolist(), strict=True))
+
+
+def _equal(shares: list[dict[int, float]]) -> float:
+    """The chance that one row of each has the same value."""
+    if len(shares) < 2:
+        return 1.0
+    first, *others = sorted(shares, key=len)
+    return sum(
+        share * math.prod(other.get(value, 0.0) for other in others)
+        for value, share in first.items()
+    )

@@ -1,0 +1,299 @@
+"""What a join of two streams will do: its report.
+
+Read this module, then `window_words` (conditions and time), `window_matches` (how often rows
+match), `window_state` (about how much is remembered), `window_budget` (what gives way to a budget),
+`window_methods` (how matches are looked for) and `window_expected` (what comes out, what that
+takes, what other budgets would mean, what may go wrong).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Any, Final
+
+from streamjoin.explanations import window_words as words
+from streamjoin.explanations.asked import Asked
+from streamjoin.explanations.expected import (
+    budget_line,
+    expected_sections,
+    kept_within,
+    look_out,
+    numbers_of,
+    result_card,
+    stream_lines,
+)
+from streamjoin.explanations.plans import JoinPlan
+from streamjoin.explanations.window_budget import explain_budget
+from streamjoin.explanations.window_expected import (
+    assumed_matches,
+    burst_words,
+    expect,
+    meanings,
+    warnings,
+)
+from streamjoin.explanations.window_matches import known_matches
+from streamjoin.explanations.window_methods import index, invalidation, method_lines, methods
+from streamjoin.explanations.window_state import UNIT_RATES, Situation, state_lines
+from streamjoin.explanations.window_words import NAMES
+from streamjoin.explanations.wording import (
+    Shards,
+    about,
+    format_bytes,
+    late_words,
+    listed,
+    with_rate,
+)
+from streamjoin.joins.report import Card, Lane, Report
+
+_PACK: Final = "packed into Arrow blocks"
+_SIDE: Final = re.compile(r"\b(left|right)\.|`(?:[^`]|``)*`")
+_KINDS: Final = {
+    "inner": "Pairs each row of {a} with the rows of {b} {match}.",
+    "left": "Gives each row of {a} with the rows of {b} {match}, or alone if there is none.",
+    "right": "Gives each row of {b} with the rows of {a} {match}, or alone if there is none.",
+    "full": "Pairs rows of {a} with the rows of {b} {match}; rows of both without a partner come "
+    "out alone.",
+    "semi": "Gives the rows of {a} for which there is a row of {b} {match}.",
+    "anti": "Gives the rows of {a} for which there is no row of {b} {match}.",
+    "asof": "Gives each row of {a} with one row of {b} {match}, or with nulls if there is none.",
+}
+
+
+def explain_window(plan: JoinPlan, asked: Asked) -> Report:
+    """Explain a join of two streams."""
+    return _Explainer(plan, asked).report()
+
+
+class _Explainer:
+    """What is known of a join, and how that is said."""
+
+    def __init__(self, plan: JoinPlan, asked: Asked) -> None:
+        self.plan, self.asked, self.join = plan, asked, plan.resolved.join
+        left, right = (asked.sources.names or NAMES)[:2]
+        self.names = left, right
+        rates, matches = asked.pair, known_matches(plan, asked)
+        at = Situation(plan, rates or UNIT_RATES, rates is not None, matches)
+        self.budget = explain_budget(at)
+        self.planned = None if self.budget is None else self.budget.planned
+        self.methods = methods(at, self.planned)
+        self.expected = self.meanings = None
+        if rates is not None and plan.streaming:
+            at = replace(at, matches=matches or assumed_matches(at))
+            reflexive = asked.sources.is_reflexive
+            self.expected = expect(at, asked.cores, is_reflexive=reflexive)
+            self.meanings = meanings(at, self.expected)
+        self.at = at
+        self.burst = burst_words(at, asked.sources.burst, asked.cores)
+        self.warnings = tuple(warnings(at, self.planned, self.expected))
+        self.conditions = words.conditions(plan.resolved)
+        self.lengths = words.lengths(self.join)
+        self.freshness = words.freshness(self.join)
+
+    def report(self) -> Report:
+        """All of it."""
+        join, how, numbers = self.join, self.join.how, self.numbers()
+        kind = f"{how} ({join.direction})" if how == "asof" else how
+        return Report(
+            "joins",
+            f"{self.plan.name}: {kind} join of two "
+            f"{'streams' if self.plan.streaming else 'tables'}",
+            self.sections(numbers),
+            numbers,
+            tuple(self.answer()),
+            self.warnings,
+            f"{self.plan.name}: {self.names[0]} and {self.names[1]}",
+            self.card(),
+        )
+
+    @cached_property
+    def shards(self) -> Shards:
+        """How the work is split."""
+        routing = self.plan.routing
+        return Shards(routing.n_shards, self.plan.n_partitions, routing.describe(), self.at.copies)
+
+    def numbers(self) -> dict[str, Any]:
+        """For programs."""
+        plan, join, live = self.plan, self.join, self.plan.streaming
+        filters = self.asked.sources.filters
+        return {
+            "name": plan.name,
+            "streams": self.names,
+            "how": join.how,
+            "direction": join.direction if join.how == "asof" else None,
+            "streaming": live,
+            "keys": words.keys(join),
+            "filters": [filters.get(name, ()) for name in self.names],
+            "conditions": [asdict(one) for one in self.conditions],
+            "windows": words.windows(join),
+            "lengths": self.lengths,
+            "emitted": words.emitted(join, live),
+            "watermark": words.watermark(join) if live else None,
+            "late": late_words(plan.late_rows) if live else None,
+            "idle": words.idle(join) if live else None,
+            "shards": self.shards.to_dict(),
+            "skew": words.skew(plan) if live else None,
+            "freshness": self.freshness,
+            "budget": None if self.budget is None else self.budget.to_dict(),
+            "algorithm": self.methods,
+            "invalidation": invalidation(self.at),
+            "index": index(plan.resolved),
+            "columns": [column.name for column in join.output],
+            "state": [asdict(side) for side in self.at.sides] if live else [],
+            "expected": numbers_of(self.expected),
+            "burst": self.burst,
+            "meanings": numbers_of(self.meanings),
+        }
+
+    def sections(self, numbers: dict[str, Any]) -> dict[str, list[str | None]]:
+        """The details."""
+        none = "none: all rows within the windows match"
+        named = self.names != NAMES
+        state = state_lines(self.at.sides, limited=self.budget is not None)
+        return {
+            "streams": ["left is {}, right is {}".format(*self.names)] if named else [],
+            "conditions": [one.line for one in self.conditions] or [none],
+            "windows": numbers["windows"],
+            "comes out": numbers["emitted"],
+            "freshness": [self.freshness],
+            "watermark": [numbers["watermark"]],
+            "late rows": [numbers["late"]],
+            "silent input": [numbers["idle"]],
+            "shards": [self.shards.text],
+            "skewed keys": [numbers["skew"]],
+            "budget": [] if self.budget is None else self.budget.lines(),
+            "algorithm": method_lines(self.methods),
+            "invalidation": [numbers["invalidation"]],
+            "index": [numbers["index"]],
+            "columns": [", ".join(numbers["columns"])],
+            **expected_sections(self.expected),
+            "state, about": [*state] if self.plan.streaming else [],
+            "budgets": [] if self.meanings is None else [*self.meanings.table()],
+        }
+
+    def answer(self) -> Iterator[str]:
+        """The whole in a few sentences."""
+        limited, at = self.budget is not None, self.at
+        rates = at.rates if at.rates_given and self.plan.streaming else (None, None)
+        a, b = (with_rate(name, rate) for name, rate in zip(self.names, rates, strict=True))
+        yield _KINDS[self.join.how].format(a=a, b=b, match=self._match())
+        if not self.plan.streaming:
+            yield "All rows are there, so the result comes at the end and nothing is remembered."
+            return
+        size, rows = (sum(x) for x in zip(*((s.bytes, s.rows) for s in at.sides), strict=True))
+        remembered = f"{format_bytes(size)} are remembered ({about(rows)} rows)"
+        if self.expected is None:
+            yield (
+                f"At 1,000 rows/s a side about {remembered}; give rates=(left, right), and "
+                "selectivities if known, to see what comes out, the CPU that takes and what a "
+                "budget would mean."
+            )
+        else:
+            comes_out = self.expected.comes_out(limited=limited, sure=self.join.how == "asof")
+            yield f"{comes_out}; about {remembered}."
+            yield self.expected.takes(limited=limited)
+        if self.budget is not None:
+            limits, planned = self.budget.limits, self.planned
+            yield (
+                f"The budget is {limits}."
+                if planned is None
+                else kept_within(limits, planned.fits, planned.share, self.expected)
+            )
+        if self.burst is not None:
+            yield self.burst
+        yield from look_out(self.warnings)
+
+    def _match(self) -> str:
+        """What a row of the one stream must fulfil for one of the other."""
+        keys = words.keys(self.join)
+        same = [a for a, b in keys if a == b]
+        others = [self._named(one.text) for one in self.conditions if one.place != "key"]
+        others += [f"{self.names[0]}.{a} = {self.names[1]}.{b}" for a, b in keys if a != b]
+        parts = [f"of the same {listed(same)}"] if same else []
+        parts.append(self._when())
+        return " ".join(parts) + (f", where {' and '.join(others)}" if others else "")
+
+    def _when(self) -> str:
+        """How far apart in time rows may be."""
+        after, before = self.lengths
+        if self.join.how == "asof":
+            which = "the nearest" if self.join.direction == "nearest" else "the last one"
+            where = "away" if after else "before it"
+            return f"that is {which}, at most {before or after} {where}"
+        if any(length is not None and length.endswith(" rows") for length in self.lengths):
+            kept = zip(self.names, self.lengths, strict=True)
+            return "among the last rows (" + ", ".join(f"{n}: {k or 'none'}" for n, k in kept) + ")"
+        if self.join.how == "right":  # the other way round
+            after, before = before, after
+        if after == before:
+            return f"up to {after} before or after it" if after else "at the same time"
+        if before is None:
+            return f"up to {after} after it"
+        return f"up to {before} before it" + (f" or {after} after it" if after else "")
+
+    def _named(self, text: str) -> str:
+        """A condition with the streams' own names."""
+        own = dict(zip(NAMES, self.names, strict=True))
+        return _SIDE.sub(lambda match: f"{own[match[1]]}." if match[1] else match[0], text)
+
+    def card(self) -> Card:
+        """The operators, from the result to the streams."""
+        join, shards = self.join, self.shards
+        sent = [
+            f"{name} to {n}" for name, n in zip(self.names, shards.copies, strict=True) if n > 1
+        ]
+        copies = f"; each row of {' and of '.join(sent)} shards" if sent else ""
+        streams = self._stream(0), self._stream(1)
+        shuffle = Card("shuffle", "shuffle", (f"{shards.brief}{copies}",), children=streams)
+        within, rest = (
+            tuple(self._named(c.text) for c in self.conditions if (c.place == "spark") == after)
+            for after in (False, True)
+        )
+        operator = Card(
+            "join",
+            f"{join.how} window join",
+            within or ("all rows within the windows match",),
+            lanes=tuple(self._lane(side) for side in ((0,) if join.how == "asof" else (0, 1))),
+            limits=tuple(self._limits()),
+            children=(shuffle,),
+        )
+        share = 1.0 if self.planned is None else self.planned.share
+        columns = [column.name for column in join.output]
+        query = self.asked.query
+        return result_card(
+            operator, columns, self.expected, conditions=rest, query=query, share=share
+        )
+
+    def _stream(self, side: int) -> Card:
+        live, name = self.plan.streaming, self.names[side]
+        rate = self.at.rates[side] if live and self.at.rates_given else None
+        filters = self.asked.sources.filters.get(name, ())
+        lines = stream_lines(rate, self.lengths[side], filters)
+        return Card("stream" if live else "table", name, (*lines, _PACK))
+
+    def _lane(self, side: int) -> Lane:
+        """Arrivals of a side probe the window of the other."""
+        other, live = 1 - side, self.plan.streaming
+        length, remembered = self.lengths[other], self.at.sides[other]
+        kept = f"last {length}" if length else "just come"
+        notes = []
+        if self.methods is not None:
+            chosen = self.methods["windows"][other]["chosen"]
+            if chosen is not None:
+                notes.append(f"algorithm {chosen}")
+            elif length:
+                notes.append("algorithm chosen while it runs")
+        if live and remembered.rows:
+            at = "" if remembered.rate_given else " at 1,000 rows/s"
+            size = format_bytes(remembered.bytes)
+            notes.append(f"{about(remembered.rows)} rows remembered, {size}{at}")
+        probed = f"{self.names[other]}, {kept if live else 'all rows'}"
+        return Lane((self.names[side], probed), "; ".join(notes))
+
+    def _limits(self) -> Iterator[str]:
+        """What stands out: the budget, and which results are withheld."""
+        if self.budget is not None:
+            share = None if self.planned is None else self.planned.share
+            yield budget_line(self.budget.limits, share)
+        if self.freshness is not None:
+            yield f"freshness {self.freshness.partition(':')[0]}"
