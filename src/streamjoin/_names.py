@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
@@ -28,6 +29,19 @@ def quoted(name: str) -> str:
     ('a', '`my stream`')
     """
     return name if _PLAIN.fullmatch(name) else backquoted(name)
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that may have been meant, if one is close, with letters of either case.
+
+    Examples
+    --------
+    >>> nearest("Ammount", ["id", "amount"]), nearest("x", ["id", "amount"])
+    ('amount', None)
+    """
+    lower = {known.lower(): known for known in names}
+    close = get_close_matches(name.lower(), lower, n=1)
+    return lower[close[0]] if close else None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from streamjoin.joins.window_join import WindowJoinState
 from streamjoin.local import LocalJoin, _arrival
 from streamjoin.metrics import Details
 from streamjoin.metrics.prometheus import start_exporter
-from streamjoin.metrics.prometheus.collector import Collector
+from streamjoin.metrics.prometheus.exporter import Collector
 
 
 def test_rows_and_ratios(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from streamjoin.cli.table_file import TableFile, load_toml
 from streamjoin.errors import ConfigError, DataError, StreamJoinError
 from streamjoin.tables.parquet import ParquetTable
 from streamjoin.tables.sql import SqlTable
-from streamjoin.workloads.people import people
+from streamjoin.workloads.payloads import people
 from tests.cli.test_pipeline_file import write
 
 SCRATCH = Path("/scratch")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.dashboard.handler import FILES
+from streamjoin.dashboard.server import FILES
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src" / "streamjoin" / "dashboard" / "static"

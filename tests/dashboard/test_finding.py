@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.dashboard import finding
-from streamjoin.dashboard.finding import DEEPEST, find_queries, summarise
+from streamjoin.dashboard import store
+from streamjoin.dashboard.store import DEEPEST, find_queries, summarise
 from streamjoin.metrics.records import FILE
 from tests.dashboard.recordings import NOON, failed, overloaded, write
 
@@ -45,8 +45,8 @@ def test_the_inside_of_checkpoints_is_not_searched(tmp_path: Path) -> None:
 
 
 def test_the_search_ends_in_a_large_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "MOST_FOLDERS", 20)
-    monkeypatch.setattr(finding, "MOST_QUERIES", 5)
+    monkeypatch.setattr(store, "MOST_FOLDERS", 20)
+    monkeypatch.setattr(store, "MOST_QUERIES", 5)
     near = [touch(tmp_path / f"q{n}", float(n)) for n in range(10)]
     for n in range(40):
         (tmp_path / f"many/{n}").mkdir(parents=True)

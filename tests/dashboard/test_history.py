@@ -9,8 +9,7 @@ import pytest
 
 from streamjoin.dashboard.documents import join_document, query_document
 from streamjoin.dashboard.history import MOST_ENTRIES, MOST_JOINS, STEPS, History, JoinHistory
-from streamjoin.dashboard.points import Point
-from streamjoin.dashboard.strips import grouped
+from streamjoin.dashboard.points import Point, grouped
 from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, Started
 from tests.dashboard.recordings import NOON, exact, of_three_streams, overloaded, with_table

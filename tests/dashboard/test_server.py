@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from streamjoin.dashboard import Dashboard, handler, open_query, server, start_dashboard, store
+from streamjoin.dashboard import Dashboard, feed, server, start_dashboard, store
 from streamjoin.errors import ConfigError
 from streamjoin.metrics.records import Decision, Started
 from tests.dashboard.recordings import DRAWING, failed, overloaded, write
@@ -80,7 +80,7 @@ class Listener:
 
 
 def test_serves_its_own_files_with_a_strict_policy(dashboard: Dashboard) -> None:
-    for path, (_, kind) in handler.FILES.items():
+    for path, (_, kind) in server.FILES.items():
         answer, content = ask(dashboard, path)
         assert (answer.status, answer.headers["Content-Type"]) == (200, kind)
         assert len(content) == int(answer.headers["Content-Length"]) > 100
@@ -201,7 +201,7 @@ def test_what_cannot_be_read_does_not_end_the_news(
     name, mark = first_id(dashboard), get(dashboard, "/queries")["mark"]
     get(dashboard, f"/query?query={name}")
     with monkeypatch.context() as patch:
-        patch.setattr(open_query.OpenQuery, "look", broken)
+        patch.setattr(feed.OpenQuery, "look", broken)
         patch.setattr(store, "find_queries", broken)
         until = time.monotonic() + PATIENCE
         while caplog.text.count("could not be read") < 2 and time.monotonic() < until:
@@ -228,8 +228,8 @@ def test_clients_that_are_slow_or_gone_cost_no_thread_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And while they are waited for, others are answered."""
-    monkeypatch.setattr(handler, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(handler.Handler, "timeout", 10 * PATIENCE)
+    monkeypatch.setattr(server, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(server.Handler, "timeout", 10 * PATIENCE)
     write(tmp_path, overloaded(5))
     with start_dashboard([tmp_path], port=0) as dashboard:
         before = threading.active_count()
@@ -239,7 +239,7 @@ def test_clients_that_are_slow_or_gone_cost_no_thread_for_long(
         mark = get(dashboard, f"/query?query={name}")["mark"]
         patient.close()
         wait_until(lambda: threading.active_count() <= before)
-        monkeypatch.setattr(handler.Handler, "timeout", 0.5)
+        monkeypatch.setattr(server.Handler, "timeout", 0.5)
         gone = [Listener(dashboard, name, mark) for _ in range(5)]
         silent = [socket.create_connection(address)]
         assert threading.active_count() >= before + 5
@@ -295,16 +295,16 @@ def test_closing_ends_its_threads(tmp_path: Path) -> None:
 def test_a_large_file_is_shown_from_its_end_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_query, "LARGE", 100_000)
-    monkeypatch.setattr(open_query, "END", 20_000)
+    monkeypatch.setattr(feed, "LARGE_BYTES", 100_000)
+    monkeypatch.setattr(feed, "END_BYTES", 20_000)
     reading = threading.Event()
-    read_all = open_query.OpenQuery._read_all
+    read_all = feed.OpenQuery._read_all
 
-    def wait_and_read(query: open_query.OpenQuery, history: Any) -> bool:
+    def wait_and_read(query: feed.OpenQuery, history: Any) -> bool:
         reading.wait(10 * PATIENCE)
         return read_all(query, history)
 
-    monkeypatch.setattr(open_query.OpenQuery, "_read_all", wait_and_read)
+    monkeypatch.setattr(feed.OpenQuery, "_read_all", wait_and_read)
     write(tmp_path, overloaded(200, ends=False))
     with start_dashboard([tmp_path], port=0) as dashboard:
         name = first_id(dashboard)
@@ -342,7 +342,7 @@ def test_a_port_that_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(server, "PORT", port)
         with start_dashboard([tmp_path]) as dashboard:
             assert urlsplit(dashboard.url).port != port
-        monkeypatch.setattr(server, "TRIES", 1)
+        monkeypatch.setattr(server, "MOST_PORTS", 1)
         with pytest.raises(ConfigError, match=r"^port: got"):
             start_dashboard([tmp_path])
 

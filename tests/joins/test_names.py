@@ -20,7 +20,7 @@ from streamjoin.joins.where import parse_where
 from streamjoin.local import LocalJoin, LocalMultiJoin, LocalTableJoin
 from streamjoin.sql_text.query import parse_query
 from streamjoin.sql_text.query_plan import plan_query
-from streamjoin.tables import dialect
+from streamjoin.tables import database
 from streamjoin.tables.base import Table
 from streamjoin.tables.parquet import parquet_table
 from streamjoin.tables.sql import sql_table
@@ -97,7 +97,7 @@ def test_equalities_of_many_streams_take_any_name(key: str, time: str, value: st
 def tables(folder: Path, content: pa.Table) -> Sequence[Table]:
     pq.write_table(content, folder / "1.parquet", row_group_size=7)
     with sqlite3.connect(folder / "t.db") as file:
-        columns = ", ".join(f"{dialect.quoted(name)} INTEGER" for name in content.column_names)
+        columns = ", ".join(f"{database.quoted(name)} INTEGER" for name in content.column_names)
         file.execute(f"CREATE TABLE t ({columns})")
         marks = ", ".join("?" * content.num_columns)
         file.executemany(

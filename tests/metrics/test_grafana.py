@@ -18,8 +18,7 @@ import pytest
 
 from scripts import grafana_dashboard
 from streamjoin.metrics.prometheus import PrometheusExporter, start_exporter
-from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES
-from streamjoin.metrics.prometheus.family import Family
+from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES, Family
 from streamjoin.metrics.records import BatchDone, Started
 from tests.metrics.batches import of_many_streams, selective, with_a_table
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamjoin.metrics import Ages, BasicWindows, InputMetrics, JoinMetrics, TableMetrics
-from streamjoin.metrics.ages import begin
+from streamjoin.metrics.details import begin
 from tests.metrics.batches import selective
 from tests.metrics.strategies import ages, batches
 

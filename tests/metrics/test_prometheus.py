@@ -16,9 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamjoin.errors import ConfigError, MissingExtraError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.prometheus import PrometheusExporter, start_exporter
-from streamjoin.metrics.prometheus.collector import Collector
-from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES
-from streamjoin.metrics.prometheus.family import Family
+from streamjoin.metrics.prometheus.exporter import Collector
+from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES, Family
 from streamjoin.metrics.prometheus.seen import ENDED_SECONDS, MOST_ENDED, MOST_RECENT, Queries
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Started
 from tests.metrics.batches import of_many_streams, selective, with_a_table

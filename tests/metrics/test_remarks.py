@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamjoin.metrics import InputMetrics, JoinMetrics, TableMetrics
-from streamjoin.metrics.remarks import CALM, Remarks
+from streamjoin.metrics.recorder import CALM, Remarks
 
 
 def batch(

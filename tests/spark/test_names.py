@@ -21,7 +21,7 @@ from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.plan import plan
 from streamjoin.errors import DataError
 from streamjoin.spark.columns import named
-from streamjoin.tables import dialect
+from streamjoin.tables import database
 from streamjoin.tables.base import Table
 from tests.names import KEY, NASTY, OTHER_KEY, SCHEMA, TIME, VALUE
 from tests.spark.streams import drain, read_back, read_stream, write_batches
@@ -104,7 +104,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     content = table([*map(dict, SIDES["c"])], SCHEMA).drop_columns([TIME])
     pq.write_table(content, folder / "table.parquet")
     with sqlite3.connect(folder / "t.db") as file:
-        columns = ", ".join(f"{dialect.quoted(name)} INTEGER" for name in content.column_names)
+        columns = ", ".join(f"{database.quoted(name)} INTEGER" for name in content.column_names)
         file.execute(f"CREATE TABLE t ({columns})")
         marks = ", ".join("?" * content.num_columns)
         file.executemany(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamjoin.errors import DataError, TableError
-from streamjoin.tables import copies, key_sort
+from streamjoin.tables import copies, key_segments
 from streamjoin.tables.base import Changes
 from streamjoin.tables.parquet import ParquetTable, parquet_table
 from streamjoin.tables.parquet_files import Reader, Stamp
@@ -125,9 +125,9 @@ def test_a_disk_that_is_full_while_keys_are_sorted(
         path.write_bytes(b"half of it")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(key_sort, "_LEAST", 1000)
+    monkeypatch.setattr(key_segments, "_LEAST_ENTRIES", 1000)
     with monkeypatch.context() as patch:
-        patch.setattr(key_sort, "open_private", full)
+        patch.setattr(key_segments, "open_private", full)
         with pytest.raises(TableError, match=r"cannot be written to .*index.* \(No space left"):
             table.open(tmp_path / "index", 0)
     assert {path.name for path in tmp_path.glob("index/*/*")} == {"lock", "copies"}

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from streamjoin.core.kernels.sorted_keys import fill_runs, find_runs
-from streamjoin.tables.key_segment import Segment, is_whole
-from streamjoin.tables.key_sort import BLOCK, KeySort, write_segment
+from streamjoin.tables.key_segments import BLOCK, KeySort, Segment, is_whole, write_segment
 
 
 @pytest.mark.parametrize("n_keys", [40, 30_000])

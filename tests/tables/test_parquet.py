@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from streamjoin.errors import ConfigError, DataError, TableError
 from streamjoin.tables import copies, key_index
 from streamjoin.tables.base import Changes
-from streamjoin.tables.open_parquet import OpenParquet
-from streamjoin.tables.parquet import parquet_table
+from streamjoin.tables.parquet import OpenParquet, parquet_table
 from streamjoin.tables.parquet_files import Reader, Stamp
 from tests.tables.folders import Row, check, keys, write
 

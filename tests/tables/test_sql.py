@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from benchmarks.table_server import Server, missing
 from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableError
-from streamjoin.tables import tries
+from streamjoin.tables import failures
 from streamjoin.tables.base import Changes
 from streamjoin.tables.database import Address, Database
 from streamjoin.tables.sql import sql_table
@@ -322,7 +322,7 @@ def test_a_server_that_goes_away(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.execute("CREATE TABLE stays AS SELECT 1 AS id")
-    monkeypatch.setattr(tries, "PATIENCE", 0.2)
+    monkeypatch.setattr(failures, "PATIENCE", 0.2)
     table = sql_table(server.uri, "stays", "id").open(None, 0)
     wanted = [pa.array([1, 2], pa.int32())]
     server.execute(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamjoin.errors import ConfigError
 from streamjoin.workloads import Burst, GeneratedStream
-from streamjoin.workloads.pace import Pace
+from streamjoin.workloads.stream import Pace
 
 BURST = Burst(at_s=3.0, lasting_s=2.0, times=4.0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from streamjoin.dashboard import start_dashboard
-from streamjoin.dashboard.addresses import is_loopback
+from streamjoin.dashboard.server import is_loopback
 from streamjoin.errors import ConfigError
 
 

@@ -167,7 +167,7 @@ def make_table(file: Path, said: TableSection) -> "Table":
 
 def _generated(folder: Path, said: GeneratorTableSection) -> "Table":
     from streamjoin.tables.parquet import parquet_table
-    from streamjoin.workloads.people import write_people
+    from streamjoin.workloads.payloads import write_people
 
     try:
         write_people(folder, said.rows, said.seed)

@@ -1,16 +1,15 @@
 """What the page is told, as values that JSON can hold: numbers of few digits, lists by column."""
 
 import time
-from collections.abc import Iterable
+from base64 import b64encode
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from streamjoin.dashboard.finding import Summary, name_of
 from streamjoin.dashboard.history import History, JoinHistory
-from streamjoin.dashboard.points import Point
-from streamjoin.dashboard.strips import as_text, in_full
+from streamjoin.dashboard.points import Point, grouped
+from streamjoin.metrics.records import Started
 
 
 def query_document(history: History, folder: Path) -> dict[str, Any]:
@@ -24,20 +23,20 @@ def query_document(history: History, folder: Path) -> dict[str, Any]:
 
 def state_document(history: History, folder: Path) -> dict[str, Any]:
     """What became of a query, and what it was asked to do."""
-    started, ended = history.started, history.ended
+    ended, started = history.ended, history.started or Started("")
     return {
-        "name": name_of(started, folder),
+        "name": history.name(folder),
         "folder": str(folder),
         "status": history.status,
         "error": "" if ended is None else ended.error,
-        "started_at": None if started is None else started.at,
+        "started_at": None if history.started is None else started.at,
         "ended_at": None if ended is None else ended.at,
         "last_at": history.last_at,
         "now": round(time.time(), 3),
-        "trigger": None if started is None else started.trigger,
-        "budget": "" if started is None else started.budget,
-        "plan": "" if started is None else started.plan,
-        "has_drawing": started is not None and bool(started.drawing),
+        "trigger": started.trigger,
+        "budget": started.budget,
+        "plan": started.plan,
+        "has_drawing": bool(started.drawing),
     }
 
 
@@ -45,14 +44,15 @@ def join_document(name: str, join: JoinHistory) -> dict[str, Any]:
     """All points of a join, a list for each line of the charts."""
     points = list(join.points())
     rows = [dict(point.values()) for point in points]
+    drawn = [_strips(point) for point in points]
     names = dict.fromkeys(name for row in rows for name in row)
-    inputs = dict.fromkeys(name for point in points for name in point.strips())
+    inputs = dict.fromkeys(name for strips in drawn for name in strips)
     return {
         "name": name,
         **_latest(join),
         "at": [round(point.at, 3) for point in points],
         "values": {name: [short(row.get(name)) for row in rows] for name in names},
-        "strips": {name: [_strip(point, name) for point in points] for name in inputs},
+        "strips": {name: [strips.get(name) for strips in drawn] for name in inputs},
     }
 
 
@@ -65,13 +65,8 @@ def point_document(name: str, join: JoinHistory) -> dict[str, Any]:
         **_latest(join),
         "at": round(newest.at, 3),
         "values": {name: short(value) for name, value in newest.values()},
-        "strips": {name: as_text(strip) for name, strip in newest.strips().items()},
+        "strips": _strips(newest),
     }
-
-
-def list_document(queries: Iterable[tuple[str, Summary]]) -> list[dict[str, Any]]:
-    """The queries that were found."""
-    return [{"id": name, **asdict(summary)} for name, summary in queries]
 
 
 def short(value: float | None) -> float | None:
@@ -85,9 +80,9 @@ def short(value: float | None) -> float | None:
     return float(f"{value:.5g}") if value is not None and isfinite(value) else None
 
 
-def _strip(point: Point, name: str) -> str | None:
-    strip = point.strips().get(name)
-    return None if strip is None else as_text(strip)
+def _strips(point: Point) -> dict[str, str]:
+    """The packed basic windows of each input, as JSON can hold them."""
+    return {name: b64encode(strip).decode("ascii") for name, strip in point.strips().items()}
 
 
 def _latest(join: JoinHistory) -> dict[str, Any]:
@@ -102,7 +97,7 @@ def _latest(join: JoinHistory) -> dict[str, Any]:
         "algorithm": latest.algorithm,
         "driver": latest.driver,
         "allowances": {name: short(rate) for name, rate in latest.allowances.items()},
-        "windows": {name: in_full(one) for name, one in latest.windows.items()},
+        "windows": {name: dict(vars(grouped(one))) for name, one in latest.windows.items()},
         "state_rows": int(latest.state_rows),
         "lagging": int(latest.lagging),
         "total": {

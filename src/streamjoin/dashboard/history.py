@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
+from pathlib import Path
 from typing import Final, Literal
 
-from streamjoin.dashboard.points import Point
-from streamjoin.dashboard.strips import sound
+from streamjoin.dashboard.points import Point, sound
 from streamjoin.metrics import JoinMetrics
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, Started
 
@@ -115,6 +115,10 @@ class History:
         if self.ended is None:
             return "running"
         return "failed" if self.ended.error else "finished"
+
+    def name(self, folder: Path) -> str:
+        """What the query is called: by its own name, or by its folder."""
+        return (self.started.query if self.started is not None else "") or folder.name
 
     def add(self, record: Record) -> Entry | None:
         """Take in a record, and say what it adds to the log.

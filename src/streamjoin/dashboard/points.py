@@ -1,14 +1,23 @@
-"""A point of the charts: what a join did in a stretch of time, small and easy to add up."""
+"""A point of the charts: what a join did in a stretch of time, small and easy to add up.
+
+First come strips: two bytes a basic window, as heat maps over a day must stay small.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isfinite, log2
+from operator import add
 from typing import Final
 
-from streamjoin.dashboard.strips import packed
 from streamjoin.metrics import Ages, BasicWindows, JoinMetrics
 from streamjoin.metrics.counts import recall_interval
 
+MOST_CELLS: Final = 64
+"""Basic windows that a page can show below each other; of more, neighbours are put together."""
+
+NOTHING_TO_PROBE: Final = 255
+OCTAVES: Final = 32
+STEPS: Final = 8
 ADDED: Final = (
     "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
     "unmet_weight", "cpu_us", "budget_us",
@@ -18,24 +27,93 @@ ADDED_BY_TABLE: Final = ("hits", "looked_up", "shed")
 SIZES_OF_TABLE: Final = ("cached_rows", "waiting_rows", "spilled_rows")
 
 
+def sound(windows: Mapping[str, BasicWindows]) -> dict[str, BasicWindows]:
+    """Without the strips that cannot be, as a damaged file may have them.
+
+    Examples
+    --------
+    >>> found_only = BasicWindows(1.0, found=(3.0, 1.0))
+    >>> list(sound({"left": found_only, "right": BasicWindows(1.0, (1.0,), (), (2.0,))}))
+    ['left']
+    """
+    return {name: one for name, one in windows.items() if _can_be(one)}
+
+
+def _can_be(windows: BasicWindows) -> bool:
+    every = [*windows.compared, *windows.skipped, *windows.found, *windows.priority]
+    try:
+        is_finite, least = isfinite(sum(every) + windows.seconds), min(every, default=0)
+    except (TypeError, OverflowError):
+        return False
+    lengths, n = (len(windows.compared), len(windows.skipped)), len(windows.found)
+    return is_finite and least >= 0 and lengths in ((0, 0), (n, n))
+
+
+def packed(windows: BasicWindows) -> bytes:
+    """The probed part of each basic window in percent, then the productivity of each.
+
+    A productivity (pairs for each comparison) is a byte on a scale of logarithms, exact to 5 %: 0
+    is none, 255 one pair for each comparison. 255 as a part says that there was nothing to probe.
+    Where comparisons are not counted, all is probed, and productivity is the share of the pairs.
+
+    Examples
+    --------
+    >>> list(packed(BasicWindows(1.0, (80.0, 20.0, 0.0), (0.0, 60.0, 0.0), (40.0, 4.0, 0.0))))
+    [100, 25, 255, 248, 221, 0]
+    >>> list(packed(BasicWindows(1.0, found=(6.0, 2.0, 0.0))))
+    [100, 100, 100, 253, 240, 0]
+    """
+    cells = grouped(windows)
+    if not cells.compared:
+        all_found = sum(cells.found) or 1.0
+        shares = bytes(_productivity(found / all_found) for found in cells.found)
+        return bytes([100]) * len(cells.found) + shares
+    parts = bytes(
+        round(100 * part) if every else NOTHING_TO_PROBE
+        for part, every in zip(
+            cells.fractions, map(add, cells.compared, cells.skipped), strict=True
+        )
+    )
+    return parts + bytes(_productivity(density) for density in cells.density)
+
+
+def grouped(windows: BasicWindows, most: int = MOST_CELLS) -> BasicWindows:
+    """The same with at most so many basic windows: neighbours count together.
+
+    Examples
+    --------
+    >>> grouped(BasicWindows(1.0, (1.0, 2.0, 4.0), (0.0, 1.0, 1.0), (1.0, 0.0, 2.0)), most=2)
+    BasicWindows(seconds=2.0, compared=(3.0, 4.0), skipped=(1.0, 1.0), found=(1.0, 2.0), ...)
+    >>> vars(grouped(BasicWindows(0.5, (80.0,), (20.0,), (10.0,))))
+    {'seconds': 0.5, 'compared': (80.0,), 'skipped': (20.0,), 'found': (10.0,), 'priority': ()}
+    """
+    width = -(-len(windows.found) // most)
+    if width <= 1:
+        return windows
+    return BasicWindows(
+        seconds=windows.seconds * width,
+        compared=_sums(windows.compared, width),
+        skipped=_sums(windows.skipped, width),
+        found=_sums(windows.found, width),
+        priority=tuple(total / width for total in _sums(windows.priority, width)),
+    )
+
+
+def _sums(values: tuple[float, ...], width: int) -> tuple[float, ...]:
+    return tuple(sum(values[start : start + width]) for start in range(0, len(values), width))
+
+
+def _productivity(density: float) -> int:
+    if density <= 0:
+        return 0
+    return max(1, min(255, round(STEPS * (OCTAVES + log2(density)))))
+
+
 @dataclass(slots=True)
 class Point:
     """One batch, or several that follow each other.
 
-    Parameters
-    ----------
-    at
-        When the last of them ended, in seconds since 1970.
-    span
-        The time they stand for, in seconds: since the end of the batch before.
-    counts
-        What adds up. What is counted of an input is named with it, as in ``rows:left``.
-    sizes
-        What is remembered or waits after the last of them.
-    behind
-        The most seconds behind; None if not known.
-    ages, windows
-        How old results are; for each input its basic windows, of the last batch.
+    What is counted of an input is named with it, as in ``rows:left``.
 
     Examples
     --------
@@ -47,13 +125,13 @@ class Point:
     (3.0, 60.0, 20.0, (1.0, 1.0, 1.0))
     """
 
-    at: float
-    span: float
+    at: float  # when the last of them ended, in seconds since 1970
+    span: float  # seconds that they stand for: since the end of the batch before
     counts: dict[str, float]
-    sizes: dict[str, float]
-    behind: float | None = None
+    sizes: dict[str, float]  # what is remembered or waits after the last of them
+    behind: float | None = None  # the most seconds; None if not known
     ages: Ages | None = None
-    windows: Mapping[str, BasicWindows] = field(default_factory=dict)
+    windows: Mapping[str, BasicWindows] = field(default_factory=dict)  # of the last batch
     _packed: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
@@ -112,13 +190,12 @@ class Point:
 
     def recall(self) -> tuple[float, float, float] | None:
         """Lower bound, estimate and upper bound; None if nothing was there, or not known."""
-        found, missed = self.count("pairs"), self.count("missed")
+        pairs, missed = self.count("pairs"), self.count("missed")
         names = ("pairs", "missed", "missed_variance", "unmet", "unmet_weight")
         interval = recall_interval(*map(self.count, names))
-        if found + missed <= 0 or interval is None:
+        if pairs + missed <= 0 or interval is None:
             return None
-        low, high = interval
-        return low, found / (found + missed), high
+        return interval[0], pairs / (pairs + missed), interval[1]
 
     def left_out(self, seconds: float = 1.0) -> Iterator[tuple[str, float]]:
         """What took no part, by cause; comparisons are counted apart."""

@@ -1,17 +1,29 @@
-"""All queries that are found, and what is known of those that somebody looks at."""
+"""The queries below some folders, in short, and what is known of those that somebody looks at."""
 
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from streamjoin.dashboard.documents import list_document, query_document
-from streamjoin.dashboard.feed import Feed
-from streamjoin.dashboard.finding import Summary, changed, find_queries, query_id, summarise
-from streamjoin.dashboard.open_query import OpenQuery
+from streamjoin.dashboard.documents import query_document
+from streamjoin.dashboard.feed import Feed, OpenQuery
+from streamjoin.dashboard.history import History, Status
+from streamjoin.dashboard.tail import read_ends
+from streamjoin.metrics.records import FILE
 
+DEEPEST: Final = 6
+CHECKPOINT: Final = {"offsets", "commits"}
+"""What a checkpoint of Spark has; below it are thousands of folders and no queries."""
+MOST_FOLDERS: Final = 5000
+MOST_QUERIES: Final = 200
+SUMMARY_BYTES: Final = 64 << 10
+"""Of the end of a file, for its summary."""
 logger = logging.getLogger(__name__)
 
 LOOK: Final = 0.5
@@ -22,19 +34,79 @@ search takes long)."""
 MOST_OPEN: Final = 16
 
 
-class Store:
-    """Finds queries, reads the ones that are asked for, and tells what is new.
+@dataclass(frozen=True)
+class Summary:
+    """A query in the list: its name, what became of it, when it was last heard of."""
 
-    Parameters
-    ----------
-    folders
-        Where to look for queries; they need not be there yet.
+    name: str
+    status: Status
+    last_at: float
+
+
+def query_id(folder: Path) -> str:
+    """A name for a folder that says nothing of where it is.
+
+    Examples
+    --------
+    >>> query_id(Path("/data/joined_ck"))
+    '1b26a6765b12'
     """
+    return sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def find_queries(folders: Sequence[Path]) -> list[Path]:
+    """The folders with a metrics file, the last changed first; not too deep and not too many."""
+    when = {folder: changed(folder) for top in folders for folder in _below(top)}
+    return sorted(when, key=lambda folder: when[folder], reverse=True)[:MOST_QUERIES]
+
+
+def changed(folder: Path) -> tuple[float, int]:
+    """When a query's file was last written to, and its size."""
+    try:
+        file = (folder / FILE).stat()
+    except OSError:
+        return 0.0, 0
+    return file.st_mtime, file.st_size
+
+
+def _below(top: Path) -> Iterator[Path]:
+    """Breadth first, so that what is near is found whatever lies below."""
+    waiting, seen = deque([(str(top.absolute()), 0)]), 0
+    while waiting and seen < MOST_FOLDERS:
+        folder, depth = waiting.popleft()
+        seen += 1
+        entries = _entries(folder)
+        names = {entry.name for entry in entries}
+        if FILE in names:
+            yield Path(folder)
+        if depth < DEEPEST and FILE not in names and not names >= CHECKPOINT:
+            inner = (e for e in entries if e.name[0] != "." and e.is_dir(follow_symlinks=False))
+            waiting.extend((entry.path, depth + 1) for entry in inner)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def summarise(folder: Path) -> Summary:
+    """Say what became of a query from the first line of its file and the last ones."""
+    history = History()
+    for record in read_ends(folder, SUMMARY_BYTES):
+        history.add(record)
+    return Summary(history.name(folder), history.status, history.last_at)
+
+
+class Store:
+    """Finds queries, reads the ones that are asked for, and tells what is new."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = list(folders)
         self.feed = Feed()
-        self._found: dict[str, Path] = {}
+        self._folders: dict[str, Path] = {}
         self._summaries: dict[str, tuple[tuple[float, int], Summary]] = {}
         self._open: dict[str, OpenQuery] = {}
         self._lock = threading.Lock()
@@ -59,16 +131,15 @@ class Store:
         return {"mark": mark, "folders": folders, "queries": self._list()}
 
     def _list(self) -> list[dict[str, Any]]:
-        summaries = self._summaries
-        return list_document((name, summary) for name, (_, summary) in summaries.items())
+        summaries = self._summaries.items()
+        return [{"id": name, **asdict(summary)} for name, (_, summary) in summaries]
 
     def document(self, name: str) -> dict[str, Any] | None:
         """All that is known of a query, and the mark after which news of it follow."""
         query = self._opened(name)
         if query is None:
             return None
-        with query.lock:
-            query.read_first()
+        with query.reading():
             mark = self.feed.mark(self.feed.number)
             document = query_document(query.history, query.folder)
             return {"id": name, "mark": mark, "is_whole": query.is_whole, **document}
@@ -78,9 +149,8 @@ class Store:
         query = self._opened(name)
         if query is None:
             return ""
-        with query.lock:
-            query.read_first()
-            return query.history.started.drawing if query.history.started is not None else ""
+        with query.reading() as history:
+            return history.started.drawing if history.started is not None else ""
 
     def is_open(self, name: str) -> bool:
         """Whether news of a query are told; to ask is to keep it so."""
@@ -93,8 +163,8 @@ class Store:
     def _opened(self, name: str) -> OpenQuery | None:
         with self._lock:
             query = self._open.get(name)
-            if query is None and name in self._found:
-                query = self._open[name] = OpenQuery(name, self._found[name], self.feed)
+            if query is None and name in self._folders:
+                query = self._open[name] = OpenQuery(name, self._folders[name], self.feed)
             if query is not None:
                 query.asked = time.monotonic()
             for old in sorted(self._open, key=lambda name: self._open[name].asked)[:-MOST_OPEN]:
@@ -122,13 +192,13 @@ class Store:
             logger.exception("a query could not be read; the others go on")
 
     def _search(self) -> None:
-        found = {query_id(folder): folder for folder in find_queries(self.folders)}
+        folders = {query_id(folder): folder for folder in find_queries(self.folders)}
         before, summaries = self._summaries, {}
-        for name, folder in found.items():
+        for name, folder in folders.items():
             when = changed(folder)
             same = name in before and before[name][0] == when
             summaries[name] = before[name] if same else (when, summarise(folder))
         with self._lock:
-            self._found, self._summaries = found, summaries
+            self._folders, self._summaries = folders, summaries
         if list(before.items()) != list(summaries.items()):
             self.feed.publish("", "queries", self._list())

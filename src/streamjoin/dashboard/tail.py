@@ -36,11 +36,6 @@ class _Place:
 class Tail:
     r"""Reads the records of a query's folder, each once.
 
-    Parameters
-    ----------
-    folder
-        Where ``metrics.jsonl`` is, or will be.
-
     Examples
     --------
     >>> folder = getfixture("tmp_path")
@@ -120,8 +115,8 @@ def size_of(file: Path) -> int:
 
 
 def _inode(file: BinaryIO) -> tuple[int, int]:
-    found = os.fstat(file.fileno())
-    return found.st_dev, found.st_ino
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino
 
 
 def _head(file: BinaryIO, n_bytes: int) -> bytes:

@@ -11,7 +11,7 @@ from streamjoin.joins.base import Pairs
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.metrics import Ages, BasicWindows
-from streamjoin.metrics.ages import N_BUCKETS
+from streamjoin.metrics.details import N_BUCKETS
 
 ENOUGH: Final = 1024
 """Results that are looked at when more come out together; each then stands for several."""

@@ -127,14 +127,8 @@ class JoinCounts:
         >>> JoinCounts(compared_left=30, skipped_left=70).fractions
         (0.3, 1.0)
         """
-        left, right = (
-            done / (done + skipped) if done + skipped else 1.0
-            for done, skipped in (
-                (self.compared_left, self.skipped_left),
-                (self.compared_right, self.skipped_right),
-            )
-        )
-        return left, right
+        left, right = self.compared_left, self.compared_right
+        return share_found(left, self.skipped_left), share_found(right, self.skipped_right)
 
     @property
     def recall(self) -> float | None:
@@ -191,7 +185,7 @@ MOST_APART: Final = 4.0
 
 
 def recall_interval(
-    found: float, missed: float, variance: float, unmet: float = 0.0, unmet_weight: float = 0.0
+    pairs: float, missed: float, variance: float, unmet: float = 0.0, unmet_weight: float = 0.0
 ) -> tuple[float, float] | None:
     """Between which bounds the recall is, in 95 of 100 cases; None if not known.
 
@@ -200,16 +194,6 @@ def recall_interval(
     not seen has at least as many as a pair in the sample stands for. The numbers of lumps that are
     possible are those of Poisson's distribution: if none was seen there may be up to four, and of
     those that were seen one may be luck.
-
-    Parameters
-    ----------
-    found
-        Results.
-    missed, variance
-        Estimate of those that were not found, and its variance.
-    unmet, unmet_weight
-        Pairs of rows that did not meet, and for how many others of them one that a sample has
-        stands, added up over them.
 
     Examples
     --------
@@ -227,9 +211,9 @@ def recall_interval(
     unseen = max(lump, unmet_weight / unmet if unmet > 0 else 0.0)
     least = floor(_bound(max(missed - lump, 0.0), lump, lump, -Z))
     most = _bound(missed, lump, unseen, Z)
-    if found + most > MOST_APART * (found + least):
+    if pairs + most > MOST_APART * (pairs + least):
         return None
-    return share_found(found, most), share_found(found, least)
+    return share_found(pairs, most), share_found(pairs, least)
 
 
 def _bound(missed: float, lump: float, unseen: float, z: float) -> float:
@@ -238,9 +222,9 @@ def _bound(missed: float, lump: float, unseen: float, z: float) -> float:
     return missed + half + z * sqrt(lump * missed + half * unseen / 2)
 
 
-def share_found(found: float, missed: float) -> float:
+def share_found(pairs: float, missed: float) -> float:
     """The part of all results that was found; all of them if there are none."""
-    return found / (found + missed) if found + missed > 0 else 1.0
+    return pairs / (pairs + missed) if pairs + missed > 0 else 1.0
 
 
 def half_width(interval: tuple[float, float] | None) -> float | None:

@@ -1,13 +1,178 @@
-"""What one shard tells of a batch besides its counts; it travels as JSON beside them."""
+"""What one shard tells of a batch besides its counts: ages, basic windows; it travels as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from typing import Any
+from operator import add
+from typing import Any, Final
 
-from streamjoin.metrics.ages import Ages
-from streamjoin.metrics.windows import BasicWindows
+N_BUCKETS: Final = 256
+PER_OCTAVE: Final = 4
+"""Buckets for each doubling of the age: a quantile is exact to 12 %."""
+_LISTS = ("compared", "skipped", "found", "priority")
+
+
+def begin(bucket: int) -> float:
+    """The smallest age of a bucket, in microseconds: a doubling is cut into four equal parts.
+
+    Examples
+    --------
+    >>> [begin(bucket) for bucket in (-8, 0, 1, 4, 5)]
+    [0.25, 1.0, 1.25, 2.0, 2.5]
+    """
+    octave, part = divmod(bucket, PER_OCTAVE)
+    return float(2.0**octave * (1 + part / PER_OCTAVE))
+
+
+@dataclass(frozen=True)
+class Ages:
+    """Ages of results, in seconds of the streams' own time.
+
+    The age of a result is that of its oldest tuple, measured from the newest row of all streams
+    (JAQPOT, section 2: what a freshness predicate bounds).
+
+    Parameters
+    ----------
+    buckets
+        Results by bucket: number b is for ages from `begin` of b to `begin` of b + 1.
+    most
+        The largest age in seconds of those that were looked at: where many results come out
+        together, of some.
+
+    Examples
+    --------
+    >>> ages = Ages({80: 60, 92: 39, 100: 1}, 40.0) + Ages({80: 100}, 1.0)
+    >>> ages.n, round(ages.p50, 2), round(ages.p95, 2), ages.most
+    (200, 1.18, 9.44, 40.0)
+    """
+
+    buckets: Mapping[int, int] = field(default_factory=dict)
+    most: float = 0.0
+
+    @property
+    def n(self) -> int:
+        """Results."""
+        return sum(self.buckets.values())
+
+    @property
+    def p50(self) -> float:
+        """Half of the results are not older."""
+        return self.quantile(0.5)
+
+    @property
+    def p95(self) -> float:
+        """Of 100 results 95 are not older."""
+        return self.quantile(0.95)
+
+    def quantile(self, share: float) -> float:
+        """The age in seconds that a share of the results does not exceed; exact to 12 %."""
+        wanted, seen = share * self.n, 0
+        for bucket in sorted(self.buckets):
+            seen += self.buckets[bucket]
+            if seen >= wanted:
+                return min((begin(bucket) + begin(bucket + 1)) / 2e6, self.most)
+        return self.most
+
+    def __add__(self, other: "Ages") -> "Ages":
+        return Ages(_merged(self.buckets, other.buckets, add), max(self.most, other.most))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold, with the quantiles for those who only read."""
+        read = {"p50": round(self.p50, 6), "p95": round(self.p95, 6), "max": self.most}
+        return {**read, "buckets": {str(b): n for b, n in self.buckets.items()}}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Ages":
+        """Read `to_dict` back."""
+        return cls({int(b): int(n) for b, n in values["buckets"].items()}, float(values["max"]))
+
+
+@dataclass(frozen=True)
+class BasicWindows:
+    """One input's window, cut into basic windows, the newest first.
+
+    Parameters
+    ----------
+    seconds
+        Length of a basic window.
+    compared, skipped
+        Comparisons with its rows that were made, and that were left out; empty where they are not
+        counted, as without a budget: then all were made.
+    found
+        Pairs that its rows are part of, found or (where some are left out) estimated.
+    priority
+        Results for each microsecond that its comparisons take: those with most come first. Empty
+        where nothing is chosen.
+
+    Examples
+    --------
+    >>> strip = BasicWindows(1.0, (80.0, 20.0), (0.0, 60.0), (40.0, 4.0), (0.5, 0.05))
+    >>> strip.fractions, strip.density
+    ((1.0, 0.25), (0.5, 0.05))
+    >>> BasicWindows.from_dict(strip.to_dict()) == strip
+    True
+    """
+
+    seconds: float
+    compared: tuple[float, ...] = ()
+    skipped: tuple[float, ...] = ()
+    found: tuple[float, ...] = ()
+    priority: tuple[float, ...] = ()
+
+    @property
+    def fractions(self) -> tuple[float, ...]:
+        """The part of each basic window that was probed."""
+        if not self.compared:
+            return (1.0,) * len(self.found)
+        return tuple(
+            done / (done + left_out) if done + left_out else 1.0
+            for done, left_out in zip(self.compared, self.skipped, strict=True)
+        )
+
+    @property
+    def density(self) -> tuple[float, ...]:
+        """Pairs for each comparison of a full join: the match density; empty if not counted."""
+        if not self.compared:
+            return ()
+        return tuple(
+            found / (done + left_out) if done + left_out else 0.0
+            for found, done, left_out in zip(self.found, self.compared, self.skipped, strict=True)
+        )
+
+    def __add__(self, other: "BasicWindows") -> "BasicWindows":
+        """Of two shards: comparisons and pairs are added up, of priorities the mean is taken."""
+        priority = _sum(self.priority, other.priority)
+        if self.priority and other.priority:
+            priority = tuple(value / 2 for value in priority)
+        return BasicWindows(
+            self.seconds,
+            _sum(self.compared, other.compared),
+            _sum(self.skipped, other.skipped),
+            _sum(self.found, other.found),
+            priority,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold, to four digits."""
+        lists = {name: [_short(v) for v in getattr(self, name)] for name in _LISTS}
+        return {"seconds": self.seconds, **{name: some for name, some in lists.items() if some}}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "BasicWindows":
+        """Read `to_dict` back."""
+        return cls(values["seconds"], *(tuple(values.get(name, ())) for name in _LISTS))
+
+
+def _sum(mine: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
+    if not mine or not theirs:
+        return mine or theirs
+    return tuple(x + y for x, y in zip(mine, theirs, strict=True))
+
+
+def _short(value: float) -> float:
+    """As few digits as are of use: a line is written for every batch."""
+    return float(f"{value:.4g}")
 
 
 @dataclass(frozen=True)
@@ -47,7 +212,7 @@ class Details:
         """What all shards tell: sums, and means of what is measured."""
         if not parts:
             return cls()
-        total = reduce(lambda before, one: before + one, parts)
+        total = reduce(add, parts)
         costs = {name: _mean([p.costs_us.get(name) for p in parts]) for name in total.costs_us}
         strips = {
             name: replace(strip, priority=_means([p.windows.get(name) for p in parts]))
@@ -57,16 +222,15 @@ class Details:
 
     def __add__(self, other: "Details") -> "Details":
         times = [time for time in (self.newest, other.newest) if time is not None]
-        ages = [one for one in (self.ages, other.ages) if one is not None]
         return Details(
             newest=max(times, default=None),
             budget_us=self.budget_us + other.budget_us,
             planned=self.planned + other.planned,
             looked_at=self.looked_at + other.looked_at,
             costs_us=_merged(self.costs_us, other.costs_us, lambda x, y: (x + y) / 2),
-            ages=reduce(lambda x, y: x + y, ages) if ages else None,
-            windows=_merged(self.windows, other.windows, lambda x, y: x + y),
-            allowances=_merged(self.allowances, other.allowances, lambda x, y: x + y),
+            ages=together(self.ages, other.ages),
+            windows=_merged(self.windows, other.windows, add),
+            allowances=_merged(self.allowances, other.allowances, add),
             algorithm=self.algorithm or other.algorithm,
             driver=self.driver or other.driver,
         )
@@ -92,9 +256,16 @@ class Details:
         return cls(**values)
 
 
+def together(before: Any, later: Any) -> Any:
+    """The sum of two, or what there is."""
+    if before is None or later is None:
+        return before if later is None else later
+    return before + later
+
+
 def _mean(values: Sequence[float | None]) -> float:
     known = [value for value in values if value is not None]
-    return float(f"{sum(known) / len(known):.4g}")
+    return _short(sum(known) / len(known))
 
 
 def _means(strips: Sequence[BasicWindows | None]) -> tuple[float, ...]:
@@ -103,7 +274,7 @@ def _means(strips: Sequence[BasicWindows | None]) -> tuple[float, ...]:
     return tuple(_mean(values) for values in zip(*known, strict=True))
 
 
-def _merged(mine: Mapping[str, Any], theirs: Mapping[str, Any], both: Any) -> dict[str, Any]:
+def _merged(mine: Mapping[Any, Any], theirs: Mapping[Any, Any], both: Any) -> dict[Any, Any]:
     merged = dict(mine)
     for name, value in theirs.items():
         merged[name] = both(merged[name], value) if name in merged else value

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
-from streamjoin.metrics.ages import Ages
 from streamjoin.metrics.counts import half_width, recall_interval, share_found
-from streamjoin.metrics.windows import BasicWindows
+from streamjoin.metrics.details import Ages, BasicWindows, together
 
 Kind = Literal["window", "plan", "table"]
 """A join of two streams, of many, or with a table."""
@@ -62,8 +61,7 @@ class InputMetrics:
         return self.compared / every if every else 1.0
 
     def __add__(self, later: "InputMetrics") -> "InputMetrics":
-        counts = {name: getattr(self, name) + getattr(later, name) for name in _ADDED}
-        return replace(later, **counts)
+        return replace(later, **_sums(self, later, *_ADDED))
 
 
 _ADDED: Final = (
@@ -95,9 +93,8 @@ class TableMetrics:
     spilled_rows: int = 0
 
     def __add__(self, later: "TableMetrics") -> "TableMetrics":
-        counts = ("hits", "looked_up", "loads", "shed", "reloaded")
         return replace(
-            later, **{name: getattr(self, name) + getattr(later, name) for name in counts}
+            later, **_sums(self, later, "hits", "looked_up", "loads", "shed", "reloaded")
         )
 
 
@@ -282,13 +279,12 @@ class JoinMetrics:
         return self.table.hits / self.rows_in if self.rows_in else 0.0
 
     def __add__(self, later: "JoinMetrics") -> "JoinMetrics":
-        counts = {name: getattr(self, name) + getattr(later, name) for name in _COUNTS}
         return replace(
             later,
-            **counts,
+            **_sums(self, later, *_COUNTS),
             inputs=_inputs(self.inputs, later.inputs),
-            ages=_together(self.ages, later.ages),
-            table=_together(self.table, later.table),
+            ages=together(self.ages, later.ages),
+            table=together(self.table, later.table),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -307,15 +303,15 @@ class JoinMetrics:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "JoinMetrics":
         """Read `to_dict` back; what a later version adds is passed over."""
-        known = _known(cls, values)
+        known = known_fields(cls, values)
         inputs = values.get("inputs", ())
-        known["inputs"] = tuple(InputMetrics(**_known(InputMetrics, one)) for one in inputs)
+        known["inputs"] = tuple(InputMetrics(**known_fields(InputMetrics, one)) for one in inputs)
         strips = values.get("windows", {})
         known["windows"] = {name: BasicWindows.from_dict(one) for name, one in strips.items()}
         if "ages" in values:
             known["ages"] = Ages.from_dict(values["ages"])
         if "table" in values:
-            known["table"] = TableMetrics(**_known(TableMetrics, values["table"]))
+            known["table"] = TableMetrics(**known_fields(TableMetrics, values["table"]))
         return cls(**known)
 
     def _sum(self, name: str) -> int:
@@ -329,22 +325,21 @@ _COUNTS: Final = (
 )  # fmt: skip
 
 
+def _sums(before: Any, later: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(before, name) + getattr(later, name) for name in names}
+
+
 def _inputs(
     before: tuple[InputMetrics, ...], later: tuple[InputMetrics, ...]
 ) -> tuple[InputMetrics, ...]:
     known = {one.name: one for one in before}
     for one in later:
-        known[one.name] = known[one.name] + one if one.name in known else one
+        known[one.name] = together(known.get(one.name), one)
     return tuple(known.values())
 
 
-def _together(before: Any, later: Any) -> Any:
-    if before is None or later is None:
-        return before if later is None else later
-    return before + later
-
-
-def _known(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def known_fields(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that a class has fields for; what a later version adds is not among them."""
     return {one.name: values[one.name] for one in fields(kind) if one.name in values}
 
 

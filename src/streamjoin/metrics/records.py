@@ -12,45 +12,32 @@ begins with the last start.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from streamjoin._private import make_folders, open_private
-from streamjoin.metrics.model import JoinMetrics
+from streamjoin.metrics.model import JoinMetrics, known_fields
 
 VERSION: Final = 1
 FILE: Final = "metrics.jsonl"
 BEFORE: Final = "metrics.1.jsonl"
 MOST_BYTES: Final = 128 << 20
+"""From which size on a new file is begun."""
 
 
 @dataclass(frozen=True)
 class Started:
-    """A query was started.
-
-    Parameters
-    ----------
-    query, run
-        Its name, and the id of this run.
-    at
-        When, in seconds since 1970.
-    plan, drawing
-        What it will do: `explain`'s text and its SVG.
-    trigger
-        Seconds between batches; None where each follows the one before.
-    budget
-        What it may use, in words.
-    """
+    """A query was started: `plan` and `drawing` are `explain`'s text and its SVG."""
 
     query: str
-    run: str = ""
-    at: float = 0.0
+    run: str = ""  # id of this run
+    at: float = 0.0  # seconds since 1970
     plan: str = ""
     drawing: str = ""
-    trigger: float | None = None
-    budget: str = ""
+    trigger: float | None = None  # seconds between batches; None where each follows the one before
+    budget: str = ""  # in words
 
 
 @dataclass(frozen=True)
@@ -126,7 +113,7 @@ def from_line(line: str) -> Record | None:
         if values["record"] == "batch":
             return BatchDone(JoinMetrics.from_dict(values))
         kind = _KINDS[values["record"]]
-        known = _known(kind, values)
+        known = known_fields(kind, values)
         return kind(**known) if all(map(_is_sound, known.items())) else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -137,29 +124,15 @@ def _refuse(constant: str) -> float:
     raise ValueError(msg)
 
 
-_NUMBERS: Final = ("at", "trigger", "batch")
-
-
 def _is_sound(field: tuple[str, Any]) -> bool:
     name, value = field
-    if name in _NUMBERS:
+    if name in ("at", "trigger", "batch"):
         return isinstance(value, int | float) or (name == "trigger" and value is None)
     return isinstance(value, str)
 
 
-def _known(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {one.name: values[one.name] for one in fields(kind) if one.name in values}
-
-
 class RecordFile:
     """Appends records to the file of a query.
-
-    Parameters
-    ----------
-    folder
-        Where the file is, or will be.
-    most_bytes
-        From which size on a new file is begun.
 
     Examples
     --------

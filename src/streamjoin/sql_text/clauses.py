@@ -14,16 +14,20 @@ TIME a.ts, b.at                      or one name for all streams
 ```
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import Token, TokenType
 
 from streamjoin.budget import Budget
-from streamjoin.sql_text.clauses_values import amount, budget, hinted, strategy
+from streamjoin.durations import parse_duration
+from streamjoin.errors import ConfigError
+from streamjoin.joins.multi.strategies import STRATEGIES
+from streamjoin.planning.many.nary import ORDERS
 from streamjoin.sql_text.conjuncts import depths
 from streamjoin.sql_text.query_text import Text, allowed, is_name, is_word, listed
 from streamjoin.windows import Rows
@@ -47,6 +51,25 @@ _ENDS: Final = (
     TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER,
     TokenType.R_PAREN, TokenType.R_BRACKET,
 )  # fmt: skip
+_ROWS: Final = re.compile(r"(-?\d{1,30})\s*(?:rows?|tuples?)", re.IGNORECASE)
+_NUMBER: Final = r"(-?\d{1,30}(?:\.\d{1,30})?)"
+_LIMITS: Final[list[tuple[str, re.Pattern[str], Callable[[str], Any]]]] = [
+    (name, re.compile(pattern, re.IGNORECASE), made)
+    for name, pattern, made in (
+        ("cpu", _NUMBER + r"\s*cpu", float),
+        ("rate", _NUMBER + r"\s*(?:tuples|rows)\s+per\s+second", float),
+        ("memory", r"(-?\d{1,30})\s*(?:rows|tuples)\s+memory", lambda n: Rows(int(n))),
+        ("cpu", r"(.+?)\s*cpu", str),
+        ("memory", r"(.+?)\s*memory", str),
+    )
+]
+_BUDGET: Final = "0.3 CPU, 200 MS CPU, 300 TUPLES PER SECOND, 64 MB MEMORY, 5000 ROWS MEMORY"
+_HINT: Final = re.compile(r"/\*\+\s*budget\s*\((.*)\)\s*\*/", re.IGNORECASE | re.DOTALL)
+_SETTING: Final = re.compile(
+    r"\s*(cpu|rate|memory)\s*=\s*('[^']*'|\"[^\"]*\"|[^\s,]+)\s*", re.IGNORECASE
+)
+_STRATEGY: Final = re.compile(r"(\w+)(?:\s+order\s+([\w-]+))?", re.IGNORECASE)
+_HINT_ALLOWED: Final = "/*+ BUDGET(cpu=0.3, memory='64 MB') */"
 
 
 @dataclass(frozen=True)
@@ -88,32 +111,32 @@ def read_clauses(text: Text, tokens: Sequence[Token], hint: Token | None = None)
     >>> [(given.stream, given.value) for given in clauses.window], clauses.budget.cpu
     ([('a', '10 mins'), ('b', Rows(n=500))], 0.3)
     """
-    found: dict[str, list[Token]] = {}
+    bodies: dict[str, list[Token]] = {}
     starts: dict[str, int] = {}
-    begins = _clause_words(tokens, -1)
-    for begin, end in pairwise([*begins, len(tokens)]):
+    for begin, end in pairwise([*_clause_words(tokens, -1), len(tokens)]):
         word, body = tokens[begin].text.upper(), list(tokens[begin + 1 : end])
         start = tokens[begin].start
-        if word in found:
+        if word in bodies:
             raise text.error(start, f"a second {word}; allowed: one (commas separate streams)")
         if not body:
             raise text.error(start, f"nothing follows {word}; allowed: {EXAMPLES[word]}")
         _refuse_misspelt(text, body)
-        found[word], starts[word] = body, start
+        bodies[word], starts[word] = body, start
     if hint is not None:
-        if "BUDGET" in found:
+        if "BUDGET" in bodies:
             raise text.error(starts["BUDGET"], "a BUDGET beside the hint; allowed: one of them")
         starts["BUDGET"] = hint.start
     if "STRATEGY" in starts:
         starts["ORDER"] = starts["STRATEGY"]
-    way, order = strategy(text, found.get("STRATEGY"))
+    lateness = bodies.get("LATENESS")
+    way, order = strategy(text, bodies.get("STRATEGY"))
     return Clauses(
-        window=_by_stream(text, "WINDOW", found),
-        freshness=_by_stream(text, "FRESHNESS", found),
-        time=tuple(_time(text, item) for item in _items(text, "TIME", found)),
-        lateness=_lateness(text, found.get("LATENESS")),
-        budget=hinted(text, hint) if hint else budget(text, _items(text, "BUDGET", found)),
-        plan=_plan(text, found.get("PLAN")),
+        window=_by_stream(text, "WINDOW", bodies),
+        freshness=_by_stream(text, "FRESHNESS", bodies),
+        time=tuple(_time(text, item) for item in _items(text, "TIME", bodies)),
+        lateness=None if lateness is None else duration(text, "LATENESS", lateness),
+        budget=hinted(text, hint) if hint else budget(text, _items(text, "BUDGET", bodies)),
+        plan=_plan(text, bodies.get("PLAN")),
         strategy=way,
         order=order,
         starts=starts,
@@ -131,12 +154,12 @@ def _refuse_misspelt(text: Text, body: Sequence[Token]) -> None:
 
 
 def _clause_words(tokens: Sequence[Token], after: int) -> list[int]:
-    found: list[int] = []
+    begins: list[int] = []
     for i, level in enumerate(depths(tokens)):
         if i > after and level == 0 and is_word(tokens[i], EXAMPLES):
-            fits = i == 0 or (i - 1 not in found and _can_end(tokens, i - 1))
-            found += [i] if fits else []
-    return found
+            fits = i == 0 or (i - 1 not in begins and _can_end(tokens, i - 1))
+            begins += [i] if fits else []
+    return begins
 
 
 def _can_end(tokens: Sequence[Token], i: int) -> bool:
@@ -147,25 +170,23 @@ def _can_end(tokens: Sequence[Token], i: int) -> bool:
     return token.text.isidentifier() and token.text.upper() not in _OPEN_WORDS
 
 
-def _items(text: Text, word: str, found: dict[str, list[Token]]) -> list[list[Token]]:
-    body = found.get(word)
+def _items(text: Text, word: str, bodies: dict[str, list[Token]]) -> list[list[Token]]:
+    body = bodies.get(word)
     if body is None:
         return []
-    items = listed(body, list(depths(body)))
+    items = listed(body)
     if not all(items):
         raise text.error(body[0].start, f"a comma too many; allowed: {EXAMPLES[word]}")
     return items
 
 
-def _by_stream(text: Text, word: str, found: dict[str, list[Token]]) -> tuple[Given, ...]:
-    return tuple(_given(text, word, item) for item in _items(text, word, found))
-
-
-def _given(text: Text, word: str, item: list[Token]) -> Given:
-    named = len(item) > 1 and is_name(item[0])
-    stream = item[0].text if named else None
-    rest = item[1:] if named else item
-    return Given(stream, amount(text, word, rest, may_be_rows=True), item[0].start)
+def _by_stream(text: Text, word: str, bodies: dict[str, list[Token]]) -> tuple[Given, ...]:
+    given = []
+    for item in _items(text, word, bodies):
+        named = len(item) > 1 and is_name(item[0])
+        value = amount(text, word, item[1:] if named else item, may_be_rows=True)
+        given.append(Given(item[0].text if named else None, value, item[0].start))
+    return tuple(given)
 
 
 def _time(text: Text, item: list[Token]) -> Given:
@@ -175,10 +196,6 @@ def _time(text: Text, item: list[Token]) -> Given:
         return Given(item[0].text, item[2].text, item[0].start)
     what = f"TIME: got {text.cut(item)!r}; allowed: {EXAMPLES['TIME']}"
     raise text.error(item[0].start, what)
-
-
-def _lateness(text: Text, body: list[Token] | None) -> str | None:
-    return None if body is None else str(amount(text, "LATENESS", body, may_be_rows=False))
 
 
 def _plan(text: Text, body: list[Token] | None) -> str | None:
@@ -205,3 +222,110 @@ def is_misspelt(word: str) -> bool:
 def unknown_word(got: str) -> str:
     """What could be meant by a word that is no clause's."""
     return allowed(["FROM", "JOIN", "ON", "WHERE", *EXAMPLES], got)
+
+
+def amount(text: Text, word: str, tokens: Sequence[Token], *, may_be_rows: bool) -> str | Rows:
+    """A length of time, or a number of rows.
+
+    Examples
+    --------
+    >>> text = Text("1 HOUR 30 MINUTES")
+    >>> amount(text, "WINDOW", text.statements()[0], may_be_rows=True)
+    '1 HOUR 30 MINUTES'
+    """
+    start = tokens[0].start
+    alone = len(tokens) == 1 and tokens[0].token_type == TokenType.STRING
+    value = tokens[0].text if alone else text.cut(tokens)
+    rows = _ROWS.fullmatch(value)
+    try:
+        if rows and may_be_rows:
+            return Rows(int(rows[1]))
+        if parse_duration(value, word) < 0:
+            msg = f"{word}: got {value!r}; allowed: zero or a positive duration"
+            raise ConfigError(msg)
+    except ConfigError as error:
+        or_rows = ", or a number of rows such as 500 ROWS" if may_be_rows and not rows else ""
+        raise text.error(start, f"{error}{or_rows}") from None
+    return value
+
+
+def duration(text: Text, word: str, tokens: Sequence[Token]) -> str:
+    """A length of time."""
+    return str(amount(text, word, tokens, may_be_rows=False))
+
+
+def strategy(text: Text, body: Sequence[Token] | None) -> tuple[str | None, str | None]:
+    """How results are found, and which stream of an n-ary join drives; None where nothing is said.
+
+    Examples
+    --------
+    >>> text = Text("MJOIN ORDER output-rate")
+    >>> strategy(text, text.statements()[0])
+    ('mjoin', 'output-rate')
+    """
+    if body is None:
+        return None, None
+    said = text.cut(body)
+    words = _STRATEGY.fullmatch(re.sub("['\"]", "", said).lower())
+    way, order = words.groups() if words else (None, None)
+    if way not in STRATEGIES or order not in (None, *ORDERS):
+        what = f"{', '.join(STRATEGIES).upper()}; then ORDER and one of {', '.join(ORDERS)}"
+        raise text.error(body[0].start, f"STRATEGY: got {said}; allowed: {what}")
+    return way, order
+
+
+def budget(text: Text, items: Sequence[Sequence[Token]]) -> Budget | None:
+    """What a BUDGET clause allows; None if there is none.
+
+    Examples
+    --------
+    >>> text = Text("200 MS CPU")
+    >>> budget(text, text.statements())
+    Budget(cpu='200 MS', rate=None, memory=None)
+    """
+    if not items:
+        return None
+    settings: dict[str, Any] = {}
+    for item in items:
+        name, value = _limit(text, item)
+        if name in settings:
+            raise text.error(item[0].start, f"BUDGET: {name} twice; allowed: once")
+        settings[name] = value
+    return _made(text, items[0][0].start, settings)
+
+
+def _limit(text: Text, item: Sequence[Token]) -> tuple[str, Any]:
+    said = text.cut(item)
+    for name, pattern, made in _LIMITS:
+        words = pattern.fullmatch(said)
+        if words:
+            try:
+                return name, made(words[1])
+            except ConfigError as error:
+                raise text.error(item[0].start, str(error)) from None
+    raise text.error(item[0].start, f"BUDGET: got {said!r}; allowed: {_BUDGET}")
+
+
+def hinted(text: Text, hint: Token) -> Budget:
+    """What the hint ``/*+ BUDGET(cpu=0.3) */`` allows."""
+    said = text.cut([hint])
+    inner = _HINT.fullmatch(said)
+    settings: dict[str, Any] = {}
+    for item in inner[1].split(",") if inner else [""]:
+        setting = _SETTING.fullmatch(item)
+        if setting is None:
+            raise text.error(hint.start, f"hint: got {said}; allowed: {_HINT_ALLOWED}")
+        name, value = setting.groups()
+        if value[0] in "'\"":
+            value = value[1:-1]
+        elif re.fullmatch(_NUMBER, value):
+            value = float(value)
+        settings[name.lower()] = value
+    return _made(text, hint.start, settings)
+
+
+def _made(text: Text, start: int, settings: dict[str, Any]) -> Budget:
+    try:
+        return Budget(**settings)
+    except ConfigError as error:
+        raise text.error(start, str(error)) from None

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import pyarrow as pa
 from sqlglot import exp
 
-from streamjoin._names import ANY_CASE, Naming, backquoted, quoted
+from streamjoin._names import ANY_CASE, Naming, backquoted, nearest, quoted
 from streamjoin._typing import SIDES, Side
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.predicate.expressions import Column
@@ -17,7 +16,7 @@ _NAMES = ("left", "right")
 
 
 @dataclass(frozen=True)
-class Found:
+class Meant:
     """A column that a name means; `is_whole` unless the name goes on to a field of it."""
 
     column: Column
@@ -32,7 +31,7 @@ class Columns:
     schemas: tuple[pa.Schema, pa.Schema]
     naming: Naming = ANY_CASE
 
-    def find(self, name: exp.Column) -> Found:
+    def find(self, name: exp.Column) -> Meant:
         """What ``left.x``, ``x`` or ``left.x.field`` means; ``left`` in letters of either case."""
         parts = [part.name for part in name.parts]
         if len(parts) > 1 and parts[0].lower() in _NAMES:
@@ -40,31 +39,30 @@ class Columns:
             position = self._position(side, parts[1])
             if position is None:
                 raise DataError(self._missing(parts[1:], [side]))
-            return Found(self._column(side, position), len(parts) == 2, is_bare=False)
-        return Found(self._bare(parts), len(parts) == 1, is_bare=True)
+            return Meant(self._column(side, position), len(parts) == 2, is_bare=False)
+        return Meant(self._bare(parts), len(parts) == 1, is_bare=True)
 
     def equality(self, condition: exp.Expr) -> tuple[int, int] | None:
         """Positions of the columns, if this is ``left.a = right.b`` and both can be keys."""
         if isinstance(condition, exp.Paren):
             return self.equality(condition.this)
-        sides = [condition.this, condition.expression] if type(condition) is exp.EQ else []
-        if not sides or not all(type(side) is exp.Column for side in sides):
+        if not is_of_two_columns(condition, exp.EQ):
             return None
-        found = sorted((self.find(side) for side in sides), key=lambda f: f.column.side)
-        left, right = (f.column for f in found)
-        both_sides = (left.side, right.side) == SIDES and all(f.is_whole for f in found)
-        alike = comparable(left.type, right.type)
-        if not (both_sides and alike and can_be_key(left.type) and can_be_key(right.type)):
-            return None
-        return left.position, right.position
+        sides = map(self.find, (condition.this, condition.expression))
+        both = sorted(sides, key=lambda meant: meant.column.side)
+        left, right = (meant.column for meant in both)
+        both_sides = (left.side, right.side) == SIDES and all(meant.is_whole for meant in both)
+        keys = can_be_key(left.type) and can_be_key(right.type)
+        is_key = both_sides and keys and comparable(left.type, right.type)
+        return (left.position, right.position) if is_key else None
 
     def qualified(self, text: str, condition: exp.Expr) -> str:
         """The text of a condition with the side in front of every name."""
         sides: dict[int, tuple[int, str]] = {}
         for name in names(condition):
-            found, place = self.find(name), name.parts[0].meta
-            start, side = int(place["start"]), _NAMES[found.column.side]
-            sides[start] = (start, f"{side}.") if found.is_bare else (int(place["end"]) + 1, side)
+            meant, place = self.find(name), name.parts[0].meta
+            start, side = int(place["start"]), _NAMES[meant.column.side]
+            sides[start] = (start, f"{side}.") if meant.is_bare else (int(place["end"]) + 1, side)
         for start, (end, side) in sorted(sides.items(), reverse=True):
             text = f"{text[:start]}{side}{text[end:]}"
         return text
@@ -78,10 +76,10 @@ class Columns:
 
     def _bare(self, parts: Sequence[str]) -> Column:
         name = parts[0]
-        found = [(s, p) for s in SIDES if (p := self._position(s, name)) is not None]
-        if len(found) == 1:
-            return self._column(*found[0])
-        if found:
+        places = [(s, p) for s in SIDES if (p := self._position(s, name)) is not None]
+        if len(places) == 1:
+            return self._column(*places[0])
+        if places:
             choices = ", ".join(f"{side}.{quoted(name)}" for side in _NAMES)
             msg = f"where: both streams have a column {name!r}; allowed: {choices}"
             raise DataError(msg)
@@ -93,13 +91,25 @@ class Columns:
     def _missing(self, parts: Sequence[str], sides: Sequence[Side]) -> str:
         name, dotted = parts[0], ".".join(parts)
         known = list(dict.fromkeys(other for s in sides for other in self.schemas[s].names))
-        lower = {other.lower(): other for other in known}
-        close = get_close_matches(name.lower(), lower, n=1)
-        hint = f" (did you mean {lower[close[0]]!r}?)" if close else ""
+        close = nearest(name, known)
+        hint = f" (did you mean {close!r}?)" if close else ""
         if self.naming.find(known, dotted) is not None:
             hint = f" (did you mean {backquoted(dotted)}?)"
         where = f"on the {_NAMES[sides[0]]}" if len(sides) == 1 else "on either side"
         return f"where: there is no column {name!r} {where}{hint}; allowed: {', '.join(known)}"
+
+
+def is_of_two_columns(condition: exp.Expr, *kinds: type) -> bool:
+    """Whether a condition is a comparison of such a kind, with nothing but a column on each side.
+
+    Examples
+    --------
+    >>> [is_of_two_columns(exp.condition(sql), exp.EQ) for sql in ("a = b", "a = 1", "a > b")]
+    [True, False, False]
+    """
+    if type(condition) not in kinds:
+        return False
+    return type(condition.this) is type(condition.expression) is exp.Column
 
 
 def names(condition: exp.Expr) -> Iterator[exp.Column]:

@@ -10,13 +10,12 @@ from streamjoin.core.predicate import Expression
 from streamjoin.core.predicate.build import NotUnderstoodError
 from streamjoin.errors import ConfigError
 from streamjoin.sql_text.columns import Columns, names
-from streamjoin.sql_text.sets import set_functions
-from streamjoin.sql_text.translate import Translator
+from streamjoin.sql_text.translate import Translator, set_functions
 
 Conjunct = tuple[int, int] | Expression | str
 """Positions of two columns that are equal and can be keys, a condition, or text for Spark."""
 
-_REFUSED: Final[dict[str, tuple[type, ...]]] = {
+REFUSED: Final[dict[str, tuple[type, ...]]] = {
     "a subquery": (exp.Query,),
     "a window function": (exp.Window,),
     "an aggregate function": (exp.AggFunc,),
@@ -37,8 +36,9 @@ def conjuncts(text: str, columns: Columns, time_zone: str | None) -> list[Conjun
     >>> import pyarrow as pa
     >>> schema = pa.schema({"k": pa.string(), "x": pa.int64()})
     >>> columns = Columns((schema, schema))
-    >>> found = conjuncts("left.k = right.k AND left.x > 3 AND rand() < 0.5", columns, None)
-    >>> found[0], found[1].describe(), found[2]
+    >>> key, bound, rest = conjuncts(
+    ...     "left.k = right.k AND left.x > 3 AND rand() < 0.5", columns, None)
+    >>> key, bound.describe(), rest
     ((0, 0), 'left.x > 3', 'rand() < 0.5')
     """
     tokens = _tokens(text)
@@ -141,7 +141,7 @@ def _unreadable(text: str, place: str = "") -> ConfigError:
 
 
 def _refuse(condition: exp.Expr) -> None:
-    for what, kinds in _REFUSED.items():
+    for what, kinds in REFUSED.items():
         node = condition.find(*kinds)
         if node is not None:
             msg = f"where: {node.sql('spark')} is {what}; allowed: {_ALLOWED}"
@@ -160,8 +160,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     if enclosed and tokens[0].token_type == TokenType.L_PAREN:
         yield from _split(tokens[1:-1])
         return
-    ands: list[int] = []
-    in_between = 0
+    ands, in_between = list[int](), 0
     for i, (token, depth) in enumerate(zip(tokens, levels, strict=True)):
         if depth > 0:
             continue
@@ -183,8 +182,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 
 def depths(tokens: Sequence[Token]) -> Iterator[int]:
     """How many parentheses and CASEs are open after each token."""
-    depth = n_cases = 0
-    before = None
+    depth, n_cases, before = 0, 0, None
     for token in tokens:
         kind = token.token_type
         if before != TokenType.DOT:  # else the word is a name

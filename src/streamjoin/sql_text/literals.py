@@ -97,13 +97,13 @@ def day(text: str) -> Literal:
     >>> day("2024-2-29").text
     "DATE'2024-02-29'"
     """
-    found = _DATE.fullmatch(text)
-    try:
-        value = date(*map(int, found.groups())) if found else None
-    except ValueError:
-        value = None
-    if value is None:
+    numbers = _DATE.fullmatch(text)
+    if numbers is None:
         raise NotUnderstoodError
+    try:
+        value = date(*map(int, numbers.groups()))
+    except ValueError:
+        raise NotUnderstoodError from None
     return Literal(pa.date32(), value, f"DATE'{value}'")
 
 
@@ -120,11 +120,8 @@ def moment(text: str, time_zone: str | None) -> Literal:
         raise NotUnderstoodError
     try:
         place = ZoneInfo(time_zone) if zone is None and time_zone is not None else zone
-    except (KeyError, ValueError):
-        raise NotUnderstoodError from None
-    try:
         value = value.replace(tzinfo=place).astimezone(timezone.utc)
-    except OverflowError:  # before the year 1 or after 9999 in UTC
+    except (KeyError, ValueError, OverflowError):  # the years before 1 and after 9999 in UTC
         raise NotUnderstoodError from None
     return Literal(pa.timestamp("us", "UTC"), value, f"TIMESTAMP'{value:{_FORM}}Z'")
 
@@ -144,11 +141,11 @@ def local_moment(text: str) -> Literal:
 
 
 def _parsed(text: str) -> tuple[datetime, tzinfo | None]:
-    found = _TIME.fullmatch(text)
-    if found is None:
+    parts = _TIME.fullmatch(text)
+    if parts is None:
         raise NotUnderstoodError
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    micros, zone = (found[7] or "").ljust(6, "0"), (found[8] or "").replace("Z", "+00:00")
+    year, month, day, hour, minute, second = (int(part or 0) for part in parts.groups()[:6])
+    micros, zone = (parts[7] or "").ljust(6, "0"), (parts[8] or "").replace("Z", "+00:00")
     try:
         value = datetime(year, month, day, hour, minute, second, int(micros))
         return value, datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo

@@ -1,7 +1,8 @@
 """What the names of columns in a query mean."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from sqlglot import exp
 from streamjoin._names import ANY_CASE, Naming, backquoted, quoted
 from streamjoin.errors import DataError
 from streamjoin.joins.columns import kind_name
-from streamjoin.sql_text.columns import names
+from streamjoin.sql_text.columns import is_of_two_columns, names
 from streamjoin.sql_text.query import Part
 from streamjoin.sql_text.query_text import Text, allowed
 
@@ -42,20 +43,8 @@ class Name:
 class Scope:
     """The columns that a part of the query can name.
 
-    Parameters
-    ----------
-    text
-        For places.
-    schemas
-        Of each stream, by its alias.
-    merged
-        Columns that come out once, and whose they are.
-    how
-        Type of the join: which of these streams then has the value.
-    earlier
-        Names that the query itself gave to what it selects further to the left.
-    naming
-        Which names are one.
+    `merged` columns come out once, and with `how` they say whose value that is; `earlier` are names
+    that the query itself gave to what it selects further to the left.
     """
 
     text: Text
@@ -82,14 +71,15 @@ class Scope:
     def _names(self, part: Part) -> Iterator[Name]:
         for column in names(part.meaning):
             if not isinstance(column.this, exp.Star):
-                found = self._find(column, part.start)
-                if found is not None:
-                    yield found
+                name = self._find(column, part.start)
+                if name is not None:
+                    yield name
 
     def _find(self, column: exp.Column, base: int) -> Name | None:
         words = column.parts
         texts = [word.name for word in words]
-        start, end = (base + int(words[0].meta[of]) + (of == "end") for of in ("start", "end"))
+        first = words[0].meta
+        start, end = base + int(first["start"]), base + int(first["end"]) + 1
         alias = next((a for a in self.schemas if self.naming.same(a, texts[0])), None)
         if len(texts) > 1 and alias is not None:
             field = self._field(alias, texts[1])
@@ -107,14 +97,14 @@ class Scope:
 
     def _bare(self, texts: Sequence[str], start: int, end: int) -> Name | None:
         name = texts[0]
-        found = {a: f for a in self.schemas if (f := self._field(a, name)) is not None}
-        is_one = len(found) == 1 or set(found) <= set(self.holders(name))
-        if found and is_one:
-            holders = self.with_the_value(list(found))
-            field = found[holders[0]]
+        fields = {a: f for a in self.schemas if (f := self._field(a, name)) is not None}
+        is_one = len(fields) == 1 or set(fields) <= set(self.holders(name))
+        if fields and is_one:
+            holders = self.with_the_value(list(fields))
+            field = fields[holders[0]]
             return Name(holders, field.name, field.type, len(texts) == 1, True, start, end)
-        if found:
-            choices = ", ".join(f"{alias}.{quoted(name)}" for alias in found)
+        if fields:
+            choices = ", ".join(f"{alias}.{quoted(name)}" for alias in fields)
             what = f"several streams have a column {name!r}; allowed: {choices}"
             raise self.text.error(start, what, DataError)
         if any(self.naming.same(name, other) for other in self.earlier):
@@ -133,9 +123,9 @@ class Scope:
 
     def field(self, alias: str, name: str) -> str:
         """A column of a stream as the stream spells it."""
-        found = self._field(alias, name)
-        assert found is not None
-        return str(found.name)
+        field = self._field(alias, name)
+        assert field is not None
+        return str(field.name)
 
     def _field(self, alias: str, name: str) -> pa.Field | None:
         at = self.naming.find(self.schemas[alias].names, name)
@@ -164,14 +154,11 @@ class Scope:
 
     def check_types(self, part: Part) -> None:
         """Refuse a comparison of two columns whose types Spark would have to convert."""
-        if type(part.meaning) not in _COMPARISONS:
+        known = self.names(part) if is_of_two_columns(part.meaning, *_COMPARISONS) else []
+        if len(known) != 2 or not all(name.is_whole for name in known):
             return
-        found = self.names(part)
-        sides = (part.meaning.this, part.meaning.expression)
-        if len(found) != 2 or not all(type(side) is exp.Column for side in sides):
-            return
-        if all(n.is_whole for n in found) and _family(found[0].type) != _family(found[1].type):
-            kinds = " and ".join(f"{n.column!r} is {kind_name(n.type)}" for n in found)
+        if _family(known[0].type) != _family(known[1].type):
+            kinds = " and ".join(f"{name.column!r} is {kind_name(name.type)}" for name in known)
             what = f"{part.text}: {kinds}; allowed: types that can be compared (cast one of them)"
             raise self.text.error(part.start, what, DataError)
 
@@ -180,3 +167,110 @@ def _family(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
     return "time" if pa.types.is_timestamp(kind) or pa.types.is_date(kind) else str(kind)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the result: its SQL over structs that are called as the streams are."""
+
+    sql: str
+    start: int
+    name: str | None
+    columns: tuple[Column, ...]
+
+
+def outputs(items: Sequence[Part], scope: Scope) -> tuple[Output, ...]:
+    """The columns of the result, in order.
+
+    A column that a star brings and whose name comes twice gets its stream's name in front.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from streamjoin.sql_text.query import parse_query
+    >>> query = parse_query("SELECT *, b.x + 1 AS y FROM a, b WINDOW 1 DAY")
+    >>> one, two = pa.schema({"k": "int64"}), pa.schema({"k": "int64", "x": "int64"})
+    >>> for output in outputs(query.items, Scope(query.text, {"a": one, "b": two}, {})):
+    ...     print(output.sql)
+    a.k AS a_k
+    b.k AS b_k
+    b.x AS x
+    b.x + 1 AS y
+    """
+    starred = [column for item in items for column in _starred(item, scope)]
+    times = Counter(scope.naming.fold(column) for _, column in starred)
+    selected: list[Output] = []
+    earlier: list[str] = []
+    for item in items:
+        star = list(_starred(item, scope))
+        selected += [_column(item, column, times, scope) for column in star]
+        if not star:
+            selected.append(_expression(item, replace(scope, earlier=earlier)))
+            earlier += [item.meaning.alias] if isinstance(item.meaning, exp.Alias) else []
+    _refuse_twice(selected, scope)
+    return tuple(selected)
+
+
+def _starred(item: Part, scope: Scope) -> Iterator[Column]:
+    """The columns that a star stands for; none if the item is no star."""
+    star = item.meaning
+    table = star.table if isinstance(star, exp.Column) else ""
+    star = star.this if isinstance(star, exp.Column) else star
+    if not isinstance(star, exp.Star):
+        return
+    if any(star.args.values()):
+        what = f"{item.text}: a star with more; allowed: *, a.*, or the columns one by one"
+        raise scope.text.error(item.start, what)
+    aliases = [alias for alias in scope.schemas if not table or scope.naming.same(alias, table)]
+    if not aliases:
+        what = f"unknown stream {table!r}; {allowed(list(scope.schemas), table)}"
+        raise scope.text.error(item.start, what)
+    seen: set[str] = set()
+    for alias in aliases:
+        for name in scope.schemas[alias].names:
+            holders = () if table else scope.holders(name)
+            folded = scope.naming.fold(name)
+            if alias not in holders or folded not in seen:
+                yield alias, name
+            seen |= {folded} if alias in holders else set()
+
+
+def _column(item: Part, column: Column, times: Counter[str], scope: Scope) -> Output:
+    alias, name = column
+    if "${" in name:
+        what = (
+            f"{item.text} brings the column {name!r}, which Spark's SQL takes for a variable; "
+            "allowed: other names (rename it), or the columns one by one"
+        )
+        raise scope.text.error(item.start, what, DataError)
+    title = f"{alias}_{name}" if times[scope.naming.fold(name)] > 1 else name
+    holders = [a for a in scope.holders(name) if a in scope.schemas]
+    is_star = isinstance(item.meaning, exp.Star)
+    chosen = scope.with_the_value(holders) if is_star and alias in holders else (alias,)
+    values = [f"{quoted(a)}.{quoted(name)}" for a in chosen]
+    value = values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
+    columns = tuple((a, scope.field(a, name)) for a in chosen)
+    return Output(f"{value} AS {quoted(title)}", item.start, title, columns)
+
+
+def _expression(item: Part, scope: Scope) -> Output:
+    names = scope.names(item)
+    sql = scope.rewritten(item, {alias: quoted(alias) for alias in scope.schemas})
+    title = item.meaning.alias_or_name or None
+    if isinstance(item.meaning, exp.Column) and len(names[0].aliases) > 1:
+        sql = f"{sql} AS {quoted(names[0].column)}"
+    columns = tuple((alias, name.column) for name in names for alias in name.aliases)
+    return Output(sql, item.start, title, columns)
+
+
+def _refuse_twice(selected: Sequence[Output], scope: Scope) -> None:
+    seen: set[str] = set()
+    for output in selected:
+        name = None if output.name is None else scope.naming.fold(output.name)
+        if name is not None and name in seen:
+            what = (
+                f"two columns of the result are called {output.name!r}; "
+                f"allowed: names of their own, such as {output.sql.partition(' AS ')[0]} AS other"
+            )
+            raise scope.text.error(output.start, what, DataError)
+        seen |= {name} if name is not None else set()

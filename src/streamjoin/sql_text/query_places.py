@@ -11,6 +11,7 @@ from streamjoin._names import Naming, backquoted, quoted
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.where import parse_where
+from streamjoin.sql_text.columns import is_of_two_columns
 from streamjoin.sql_text.query import Part, Query
 from streamjoin.sql_text.query_columns import Column, Merged, Name, Scope
 
@@ -29,50 +30,27 @@ _RANDOM: Final = (exp.Rand, exp.Randn, exp.Uuid)
 
 @dataclass(frozen=True)
 class Placed:
-    """A condition and where it is evaluated.
+    """A condition, as the user wrote it, and where it is evaluated.
 
-    Parameters
-    ----------
-    text, start
-        As the user wrote it, and its offset.
-    place
-        ``stream``: on one stream, before the join; ``key``: an equality that the join looks up;
-        ``join``: checked by the join; ``after``: by Spark on the join's result.
-    stream
-        Which stream, if it is one.
-    sql
-        As it is evaluated.
-    columns
-        What the join must carry for it; of a key its two columns.
+    ``stream``: on one stream, before the join; ``key``: an equality that the join looks up;
+    ``join``: checked by the join; ``after``: by Spark on the join's result.
     """
 
     text: str
     start: int
     place: Place
     stream: str | None
-    sql: str
-    columns: tuple[Column, ...]
+    sql: str  # as it is evaluated
+    columns: tuple[Column, ...]  # what the join must carry for it; of a key its two columns
 
 
 @dataclass(frozen=True)
 class Places:
-    """Finds the places of the conditions of one query.
-
-    Parameters
-    ----------
-    query
-        The query.
-    schemas
-        Of each stream, by its alias.
-    time_zone
-        For timestamps in the text that name none.
-    naming
-        Which names are one.
-    """
+    """Finds the places of the conditions of one query."""
 
     query: Query
-    schemas: Mapping[str, pa.Schema]
-    time_zone: str | None
+    schemas: Mapping[str, pa.Schema]  # by alias
+    time_zone: str | None  # of timestamps in the text that name none
     naming: Naming
 
     @property
@@ -113,7 +91,9 @@ class Places:
         merged: dict[str, tuple[str, ...]] = {}
         for i, join in enumerate(self.query.streams.joins):
             for token in join.using:
-                part = Part(token.text, token.start, _column(token.text))
+                # in backquotes no name can mean something else than a column
+                meaning = parse_one(backquoted(token.text), read="spark")
+                part = Part(token.text, token.start, meaning)
                 before = {alias: self.schemas[alias] for alias in aliases[: i + 1]}
                 after = {aliases[i + 1]: self.schemas[aliases[i + 1]]}
                 left, right = (
@@ -145,20 +125,18 @@ class Places:
             if may_be is None or list(self.schemas).index(streams[0]) in may_be:
                 return Placed(part.text, part.start, "stream", streams[0], part.text, ())
         columns = tuple((alias, name.column) for name in names for alias in name.aliases)
-        targets = {alias: quoted(alias) for alias in self.schemas}
+        sql = scope.rewritten(part, {alias: quoted(alias) for alias in self.schemas})
         place: Place = "after"
         if len(self.schemas) > 2:
             place = "key" if _is_equality(part, names) else "after"
         elif self.how == "inner" or clause == "on":
-            place = self._of_two(part, scope)
-        if place != "after" and len(self.schemas) == 2:
-            targets = dict(zip(self.schemas, _SIDES, strict=True))
-        sql = scope.rewritten(part, targets)
+            sides = scope.rewritten(part, dict(zip(self.schemas, _SIDES, strict=True)))
+            place = self._of_two(part, sides)
+            sql = sql if place == "after" else sides
         return Placed(part.text, part.start, place, None, sql, columns)
 
-    def _of_two(self, part: Part, scope: Scope) -> Place:
+    def _of_two(self, part: Part, sql: str) -> Place:
         """What the join of two streams understands of a condition."""
-        sql = scope.rewritten(part, dict(zip(self.schemas, _SIDES, strict=True)))
         left, right = self.schemas.values()
         try:
             where = parse_where(sql, (left, right), self.time_zone, self.naming)
@@ -176,16 +154,9 @@ class Places:
         return "key" if where.equalities else "join"
 
 
-def _column(name: str) -> exp.Expr:
-    """A bare column; in backquotes no name can mean something else."""
-    return parse_one(backquoted(name), read="spark")
-
-
 def _is_equality(part: Part, names: list[Name]) -> bool:
     """Whether a condition says that columns of two streams are equal, and both can be keys."""
-    meaning = part.meaning
-    sides = [meaning.this, meaning.expression] if type(meaning) is exp.EQ else []
-    if not sides or not all(type(side) is exp.Column for side in sides):
+    if not is_of_two_columns(part.meaning, exp.EQ):
         return False
     left, right = names
     whole = left.is_whole and right.is_whole and left.aliases != right.aliases

@@ -1,4 +1,4 @@
-"""What becomes of a query: filters of its streams, the join, and what comes after it."""
+"""What becomes of a query: settings and filters of its streams, the join, what comes after it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,39 +7,164 @@ import pyarrow as pa
 
 from streamjoin._names import ANY_CASE, Naming, quoted
 from streamjoin.budget import Budget
+from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.columns import refuse_duplicates
+from streamjoin.joins.columns import kind_name, refuse_duplicates
 from streamjoin.joins.multi.keys import parse_on
-from streamjoin.sql_text.query import Query
-from streamjoin.sql_text.query_from import Source
+from streamjoin.planning.many.tree import Tree
+from streamjoin.sql_text.clauses import EXAMPLES, Given
+from streamjoin.sql_text.query import Query, Source
+from streamjoin.sql_text.query_columns import Output, outputs
 from streamjoin.sql_text.query_places import Place, Placed, Places
-from streamjoin.sql_text.query_select import Output, outputs
-from streamjoin.sql_text.query_settings import freshness, plan_text, times, windows
 from streamjoin.sql_text.query_text import Text, allowed
 from streamjoin.windows import Rows
 
 
+def windows(query: Query) -> dict[str, str | Rows]:
+    """The window of each stream; every stream must have one.
+
+    Examples
+    --------
+    >>> from streamjoin.sql_text.query import parse_query
+    >>> windows(parse_query("SELECT * FROM a, b WINDOW a 10 MINUTES, b 500 ROWS"))
+    {'a': '10 MINUTES', 'b': Rows(n=500)}
+    """
+    if not query.clauses.window:
+        what = f"no WINDOW; allowed: {EXAMPLES['WINDOW']} at the end"
+        raise query.text.error(query.end, what)
+    given = _by_source(query, "WINDOW", query.clauses.window)
+    for source in query.streams.sources:
+        if source.alias not in given:
+            what = f"WINDOW leaves out {source.alias!r}; allowed: one for each stream"
+            raise query.text.error(query.clauses.starts["WINDOW"], what)
+    return {alias: one.value for alias, one in given.items()}
+
+
+def freshness(query: Query, window: Mapping[str, str | Rows]) -> dict[str, str | Rows]:
+    """The freshness of streams that have one: at least their window (JAQ-A9).
+
+    Examples
+    --------
+    >>> from streamjoin.sql_text.query import parse_query
+    >>> query = parse_query("SELECT * FROM a, b WINDOW 10 mins FRESHNESS a 12 mins, b 5 mins")
+    >>> freshness(query, windows(query))
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.ConfigError: query: line 1, column 56: FRESHNESS 5 mins of 'b' is shorter than
+    its window; allowed: 10 mins or more
+    """
+    given = _by_source(query, "FRESHNESS", query.clauses.freshness)
+    for alias, one in given.items():
+        (said, size), (least, least_size) = _measured(one.value), _measured(window[alias])
+        if isinstance(one.value, Rows) == isinstance(window[alias], Rows) and size < least_size:
+            what = f"FRESHNESS {said} of {alias!r} is shorter than its window; "
+            raise query.text.error(one.start, f"{what}allowed: {least} or more")
+    return {alias: one.value for alias, one in given.items()}
+
+
+def _measured(value: str | Rows) -> tuple[str, int]:
+    """A length in words, and as a number."""
+    if isinstance(value, Rows):
+        return f"{value.n} rows", value.n
+    return value, parse_duration(value, "FRESHNESS")
+
+
+def times(
+    query: Query,
+    schemas: Mapping[str, pa.Schema],
+    time: str | Mapping[str, str] | None,
+    naming: Naming,
+) -> dict[str, str]:
+    """The event-time column of each stream: of TIME, of `time`, or its only timestamp."""
+    given = _by_source(query, "TIME", query.clauses.time)
+    columns = {}
+    for source in query.streams.sources:
+        alias, schema = source.alias, schemas[source.alias]
+        clause = given.get(alias)
+        name = str(clause.value) if clause else _argument(time, source)
+        start = clause.start if clause else source.start
+        if name is None:
+            columns[alias] = _only(query, source, schema)
+        else:
+            columns[alias] = _timestamp(query, start, alias, schema, name, naming)
+    return columns
+
+
+def _argument(time: object, source: Source) -> str | None:
+    if time is None or isinstance(time, str):
+        return time
+    if not isinstance(time, Mapping):
+        msg = f"time: got {time!r}; allowed: a column name, or such names by stream"
+        raise ConfigError(msg)
+    names = list(time)
+    places = (ANY_CASE.find(names, key) for key in (source.alias, source.stream))
+    return next((time[names[at]] for at in places if at is not None), None)
+
+
+def _timestamp(
+    query: Query, start: int, alias: str, schema: pa.Schema, name: str, naming: Naming
+) -> str:
+    at = naming.find(schema.names, name)
+    if at is None:
+        what = f"TIME: {alias} has no column {name!r}; {allowed(schema.names, name)}"
+        raise query.text.error(start, what, DataError)
+    field = schema.field(at)
+    if not pa.types.is_timestamp(field.type):
+        what = (
+            f"TIME: {alias}.{field.name} has type {kind_name(field.type)}; "
+            "allowed: timestamp or timestamp_ntz"
+        )
+        raise query.text.error(start, what, DataError)
+    return str(field.name)
+
+
+def _only(query: Query, source: Source, schema: pa.Schema) -> str:
+    names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    if len(names) == 1:
+        return str(names[0])
+    has = f"timestamps {', '.join(names)}" if names else "no timestamp"
+    example = names[0] if names else "column"
+    what = f"stream {source.alias!r} has {has}; allowed: one, or a clause such as TIME "
+    raise query.text.error(source.start, f"{what}{source.alias}.{example}", DataError)
+
+
+def _by_source(query: Query, word: str, given: Sequence[Given]) -> dict[str, Given]:
+    """What a clause says of each stream: of its alias, of its name, or of all."""
+    sources = query.streams.sources
+    names = [name for source in sources for name in (source.alias, source.stream)]
+    for one in given:
+        if one.stream is not None and ANY_CASE.find(names, one.stream) is None:
+            aliases = [source.alias for source in sources]
+            what = f"{word} of {one.stream!r}, which is not in the query; "
+            raise query.text.error(one.start, what + allowed(aliases, one.stream))
+    chosen = {}
+    for source in sources:
+        by_name = (
+            one
+            for name in (source.alias, source.stream, None)
+            for one in given
+            if ANY_CASE.same(one.stream or "", name or "")
+        )
+        first = next(by_name, None)
+        if first is not None:
+            chosen[source.alias] = first
+    return chosen
+
+
+def plan_text(query: Query) -> str | None:
+    """The plan, if there is one and it has each stream once."""
+    text = query.clauses.plan
+    if text is None:
+        return None
+    try:
+        return str(Tree.parse(text, [source.alias for source in query.streams.sources]))
+    except ConfigError as error:
+        raise query.text.error(query.clauses.starts["PLAN"], str(error)) from None
+
+
 @dataclass(frozen=True)
 class QueryPlan:
-    """What becomes of a query.
-
-    Parameters
-    ----------
-    text
-        The query's text, for places.
-    sources
-        Streams by the names that the query gives them.
-    how
-        Join type.
-    conditions
-        Every condition with its place.
-    columns
-        Columns that the join must carry, by stream.
-    outputs
-        What is selected.
-    time, window, freshness, lateness, budget, plan, strategy, order
-        The clauses, by stream where they can differ.
-    """
+    """What becomes of a query."""
 
     text: Text
     sources: tuple[Source, ...]
@@ -99,7 +224,8 @@ def plan_query(
     >>> plan.columns
     {'A': ('volume', 'at'), 'B': ('symbol', 'volume', 'at')}
     """
-    by_alias = {s.alias: _schema(query, s, schemas) for s in query.streams.sources}
+    names = list(schemas)
+    by_alias = {s.alias: schemas[stream_name(query, s, names)] for s in query.streams.sources}
     for alias, schema in by_alias.items():
         refuse_duplicates(schema.names, alias, naming)
     places = Places(query, by_alias, time_zone, naming)
@@ -130,15 +256,11 @@ def plan_query(
 
 def stream_name(query: Query, source: Source, known: Sequence[str]) -> str:
     """The registered name of a stream: letters of either case are one, as in Spark."""
-    found = ANY_CASE.find(known, source.stream)
-    if found is None:
+    at = ANY_CASE.find(known, source.stream)
+    if at is None:
         what = f"unknown stream {source.stream!r}; {allowed(known, source.stream)}"
         raise query.text.error(source.start, what)
-    return known[found]
-
-
-def _schema(query: Query, source: Source, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    return schemas[stream_name(query, source, list(schemas))]
+    return known[at]
 
 
 def _keys(conditions: Sequence[Placed]) -> list[str]:
@@ -158,12 +280,18 @@ def _check_connected(
         # What is filtered after an outer join does not join.
         keys = [c for c in conditions if c.place != "after" or query.streams.how == "inner"]
     reached, todo = {next(iter(schemas))}, list(keys)
-    while found := [c for c in todo if any(alias in reached for alias, _ in c.columns)]:
-        reached |= {alias for c in found for alias, _ in c.columns}
-        todo = [c for c in todo if c not in found]
+    while near := [c for c in todo if any(alias in reached for alias, _ in c.columns)]:
+        reached |= {alias for c in near for alias, _ in c.columns}
+        todo = [c for c in todo if c not in near]
     for source in query.streams.sources:
         if source.alias not in reached:
-            raise _apart(query, source, [alias for alias in schemas if alias in reached])
+            others = [alias for alias in schemas if alias in reached]
+            kind = "an equality" if len(schemas) > 2 else "a condition"
+            what = (
+                f"nothing joins {source.alias!r} with {', '.join(others)}, which would be a cross "
+                f"join; allowed: {kind} over both, such as {others[0]}.x = {source.alias}.y"
+            )
+            raise query.text.error(source.start, what)
     if len(schemas) == 2:
         return
     try:
@@ -173,12 +301,3 @@ def _check_connected(
         what = str(error).removeprefix("on: ").replace("strategy='mjoin'", "STRATEGY MJOIN")
         what = f"{what}; or ({keys[-1].text}) IS TRUE, which Spark checks after the join"
         raise query.text.error(keys[-1].start, what, type(error)) from None
-
-
-def _apart(query: Query, source: Source, others: Sequence[str]) -> Exception:
-    kind = "an equality" if len(query.streams.sources) > 2 else "a condition"
-    what = (
-        f"nothing joins {source.alias!r} with {', '.join(others)}, which would be a cross join; "
-        f"allowed: {kind} over both, such as {others[0]}.x = {source.alias}.y"
-    )
-    return query.text.error(source.start, what)

@@ -13,15 +13,15 @@ SELECT ... FROM nyc, tokyo WHERE ... WINDOW 10 MINUTES;
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from sqlglot import Token, TokenType
 
 from streamjoin._names import ANY_CASE
+from streamjoin.sql_text.clauses import duration
 from streamjoin.sql_text.conjuncts import depths
 from streamjoin.sql_text.query import Query, read_query
-from streamjoin.sql_text.query_reader import Reader
-from streamjoin.sql_text.query_text import Text, is_word, listed
+from streamjoin.sql_text.query_text import Text, is_name, is_word, listed
 
 _STATEMENTS: Final = "SET ..., CREATE STREAM ..., then one SELECT or INSERT INTO ... SELECT"
 _OF_STREAM: Final = ("USING", "OPTIONS", "TIME", "LATENESS", "AS")
@@ -29,6 +29,100 @@ _OF_TARGET: Final = ("OPTIONS", "CHECKPOINT", "EVERY", "FOR")
 
 Option: TypeAlias = str | dict[str, str]
 """A value, or the name of the environment variable that has it, under ``env``."""
+
+
+class Reader:
+    """Goes through the words of a statement, one after the other.
+
+    Examples
+    --------
+    >>> text = Text("EVERY 2 SECONDS FOR 1 DAY")
+    >>> reader = Reader(text, text.statements()[0])
+    >>> reader.accept("EVERY"), reader.duration("EVERY", "FOR"), reader.sees("FOR")
+    (True, '2 SECONDS', True)
+    >>> reader.name("a colour")
+    'FOR'
+    >>> reader.name("a colour")
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.ConfigError: query: line 1, column 21: got '1'; allowed: a colour
+    """
+
+    def __init__(self, text: Text, tokens: Sequence[Token]) -> None:
+        self.text, self.tokens, self.at = text, tokens, 0
+
+    @property
+    def here(self) -> Token | None:
+        """The next word; None at the end."""
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    @property
+    def offset(self) -> int:
+        """Where the next word begins, or where the last one ends."""
+        return self.tokens[-1].end + 1 if self.here is None else self.here.start
+
+    def sees(self, *words: str) -> bool:
+        """Whether one of some words comes next."""
+        return self.here is not None and is_word(self.here, words)
+
+    def sees_text(self) -> bool:
+        """Whether text in quotes comes next."""
+        return self.here is not None and self.here.token_type == TokenType.STRING
+
+    def accept(self, *words: str) -> bool:
+        """Pass one of some words, if one comes next."""
+        seen = self.sees(*words)
+        self.at += seen
+        return seen
+
+    def fail(self, allowed: str) -> NoReturn:
+        """Say that the next word is none that is allowed here."""
+        got = "the end" if self.here is None else repr(self.here.text)
+        raise self.text.error(self.offset, f"got {got}; allowed: {allowed}")
+
+    def name(self, allowed: str) -> str:
+        """Pass a name."""
+        token = self.here
+        if token is None or not is_name(token):
+            self.fail(allowed)
+        self.at += 1
+        return token.text
+
+    def text_in_quotes(self) -> str:
+        """Pass text in quotes."""
+        if not self.sees_text():
+            self.fail("text in quotes, such as 'out/matches'")
+        self.at += 1
+        return self.tokens[self.at - 1].text
+
+    def name_or_text(self, allowed: str) -> str:
+        """Pass a name, in quotes or not."""
+        return self.text_in_quotes() if self.sees_text() else self.name(allowed)
+
+    def until(self, *words: str) -> list[Token]:
+        """Pass what comes before one of some words."""
+        begin = self.at
+        while self.at < len(self.tokens) and not self.sees(*words):
+            self.at += 1
+        return list(self.tokens[begin : self.at])
+
+    def parenthesis(self) -> list[Token] | None:
+        """Pass what is in parentheses, if they come next."""
+        if self.here is None or self.here.token_type != TokenType.L_PAREN:
+            return None
+        rest = self.tokens[self.at :]
+        end = next((i for i, level in enumerate(depths(rest)) if level == 0), None)
+        if end is None:
+            raise self.text.error(self.offset, "a parenthesis that is not closed; allowed: )")
+        self.at += end + 1
+        return list(rest[1:end])
+
+    def duration(self, word: str, *until: str) -> str:
+        """Pass a duration, up to one of some words."""
+        tokens = self.until(*until)
+        if not tokens:
+            self.fail(f"a duration behind {word}, such as {word} 10 SECONDS")
+        return duration(self.text, word, tokens)
 
 
 @dataclass(frozen=True)
@@ -71,13 +165,6 @@ class Script:
 
 def read_script(text: str, argument: str) -> Script:
     """Read a file's statements, or say what is wrong and where.
-
-    Parameters
-    ----------
-    text
-        The file's text.
-    argument
-        What an error calls it: the file's name.
 
     Examples
     --------
@@ -164,11 +251,10 @@ def _last(reader: Reader) -> tuple[Target, Query]:
 
 
 def _select(reader: Reader) -> tuple[str, ...]:
-    items = reader.until()
-    found = listed(items, list(depths(items))) if items else [[]]
-    if not all(found):
+    items = listed(reader.until())
+    if not all(items):
         reader.fail("expressions with commas between them, such as AS SELECT id, price * 2 AS p")
-    return tuple(map(reader.text.cut, found))
+    return tuple(map(reader.text.cut, items))
 
 
 def _options(reader: Reader) -> dict[str, Option]:
@@ -180,8 +266,8 @@ def _options(reader: Reader) -> dict[str, Option]:
     inside = reader.parenthesis()
     if inside is None:
         reader.fail(example)
-    found: dict[str, Option] = {}
-    for item in listed(inside, list(depths(inside))) if inside else []:
+    options: dict[str, Option] = {}
+    for item in listed(inside) if inside else []:
         minus = len(item) > 1 and item[-2].token_type == TokenType.DASH
         env = len(item) > 2 and item[-2].text.upper() == "ENV"
         words = item[:-2] if minus or env else item[:-1]
@@ -190,8 +276,8 @@ def _options(reader: Reader) -> dict[str, Option]:
             start = item[0].start if item else inside[0].start
             raise reader.text.error(start, f"OPTIONS: cannot read it; allowed: {example}")
         value = f"-{item[-1].text}" if minus else item[-1].text
-        found["".join(token.text for token in name)] = {"env": value} if env else value
-    return found
+        options["".join(token.text for token in name)] = {"env": value} if env else value
+    return options
 
 
 def _setting(text: Text, statement: Sequence[Token]) -> dict[str, str]:

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from itertools import groupby
 from typing import Final
 
 from sqlglot import Token, TokenType, tokenize
 from sqlglot.errors import SqlglotError
 
+from streamjoin._names import nearest
 from streamjoin.errors import ConfigError, StreamJoinError
-from streamjoin.sql_text.conjuncts import cut
+from streamjoin.sql_text.conjuncts import cut, depths
 
 _CLOSED: Final = re.compile(
     r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[^'"`/]|/(?!\*))*""",
@@ -24,13 +25,6 @@ _SIMPLE: Final = re.compile(r"[A-Za-z_]\w*")
 class Text:
     r"""The text as the user wrote it.
 
-    Parameters
-    ----------
-    text
-        All of it; offsets count from its start.
-    argument
-        What an error calls it.
-
     Examples
     --------
     >>> print(Text("SELECT x\nFROM y").error(14, "unknown stream 'y'"))
@@ -38,7 +32,7 @@ class Text:
     """
 
     text: str
-    argument: str = "query"
+    argument: str = "query"  # what an error calls it
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1 on."""
@@ -64,13 +58,8 @@ class Text:
             closed = _CLOSED.match(self.text)
             what = "a quote or a comment that is not closed; allowed: closed ones"
             raise self.error(closed.end() if closed else 0, what) from None
-        found: list[list[Token]] = [[]]
-        for token in tokens:
-            if token.token_type == TokenType.SEMICOLON:
-                found.append([])
-            else:
-                found[-1].append(token)
-        return [statement for statement in found if statement]
+        parts = groupby(tokens, lambda token: token.token_type == TokenType.SEMICOLON)
+        return [list(words) for is_end, words in parts if not is_end]
 
 
 def is_word(token: Token, words: Collection[str]) -> bool:
@@ -91,15 +80,15 @@ def is_name(token: Token) -> bool:
     )
 
 
-def listed(tokens: Sequence[Token], levels: Sequence[int]) -> list[list[Token]]:
+def listed(tokens: Sequence[Token]) -> list[list[Token]]:
     """What commas separate, outside of parentheses."""
-    found: list[list[Token]] = [[]]
-    for token, level in zip(tokens, levels, strict=True):
+    items: list[list[Token]] = [[]]
+    for token, level in zip(tokens, depths(tokens), strict=True):
         if token.token_type == TokenType.COMMA and level == 0:
-            found.append([])
+            items.append([])
         else:
-            found[-1].append(token)
-    return found
+            items[-1].append(token)
+    return items
 
 
 def allowed(names: Collection[str], got: str) -> str:
@@ -110,7 +99,6 @@ def allowed(names: Collection[str], got: str) -> str:
     >>> allowed(["nyc", "tokyo"], "tokio")
     'allowed: nyc, tokyo (did you mean tokyo?)'
     """
-    lower = {name.lower(): name for name in names}
-    close = get_close_matches(got.lower(), lower, n=1)
-    hint = f" (did you mean {lower[close[0]]}?)" if close and close[0] != got.lower() else ""
+    close = nearest(got, names)
+    hint = f" (did you mean {close}?)" if close and close.lower() != got.lower() else ""
     return f"allowed: {', '.join(names)}{hint}"

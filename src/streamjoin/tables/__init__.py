@@ -1,9 +1,8 @@
 """Where the table of a stream-to-table join lives.
 
-Read `base.py`: what a join asks of a table. A folder of Parquet files: `parquet.py`,
-`open_parquet.py`, and `parquet_files.py`, read as they are by `row_groups.py` or once for all by
-`copies.py`. Its index: `key_index.py` makes it (`key_sort.py` sorts, `index_contents.py` says what
-is covered), `index_view.py` searches it (`key_segment.py` for one file). A database: `sql.py`,
-`open_sql.py`, and `database.py`, asked in the words of `dialect.py`, `sqlite.py`, `postgresql.py`.
-`tries.py`: how long what fails is tried again.
+Read `base` first: what a join asks of a table; `access`: how processes share one. A folder of
+Parquet files: `parquet`, which reads `parquet_files` as they are or once for all as `copies`. Its
+index: `key_index` makes it, `index_contents` says what is covered and searches it, `key_segments`
+are its sorted files. A database: `sql`, and `database`, asked in the words of `sqlite` or
+`postgresql`. `failures`: for how long what fails is tried again.
 """

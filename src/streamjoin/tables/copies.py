@@ -26,8 +26,7 @@ from streamjoin._private import make_private, open_private
 from streamjoin._typing import Keys
 from streamjoin.errors import TableError
 from streamjoin.tables.base import key_columns, key_numbers
-from streamjoin.tables.index_view import Rows
-from streamjoin.tables.parquet_files import Folder, Reader, Stamp
+from streamjoin.tables.parquet_files import Folder, Reader, Rows, Stamp
 
 _log = logging.getLogger(__name__)
 
@@ -46,14 +45,7 @@ _SIZE: Final = b"rows of a part"
 class Copies:
     """Reads copies of files, which are made when they are first needed.
 
-    Parameters
-    ----------
-    folder, schema, key
-        The table.
-    kept
-        Where the copies are.
-    memory
-        Bytes; a quarter of it may be pages of the copies before these are given back.
+    A quarter of `memory` may be pages of the copies before these are given back.
     """
 
     by_row = True
@@ -151,9 +143,12 @@ class Copies:
     def _copy(self, path: str, stamp: Stamp) -> None:
         make_private(self._kept)
         draft = self._kept / f"{self._name(path, stamp)}.new"
-        parts = self._parts(path, stamp)
+        groups = range(len(self._reader.rows_of(path, stamp)))
+        names = self._schema.names
+        parts = (part for g in groups for part in self._reader.parts(path, stamp, g, names))
         first = next(parts, self._schema.empty_table())
-        size = _rows_per_part(first)
+        row_bytes = max(1, first.nbytes // max(1, first.num_rows))
+        size = int(np.clip(_PART_BYTES // row_bytes, *_PART_ROWS))
         schema = self._schema.with_metadata({_SIZE: str(size)})
         try:
             _write(draft, schema, _resized(chain([first], parts), _PARTS * size))
@@ -161,10 +156,6 @@ class Copies:
         finally:
             draft.unlink(missing_ok=True)  # of what failed, for instance as the disk is full
             self._reader.keep({})
-
-    def _parts(self, path: str, stamp: Stamp) -> Iterator[pa.Table]:
-        for group in range(len(self._reader.rows_of(path, stamp))):
-            yield from self._reader.parts(path, stamp, group, self._schema.names)
 
 
 def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
@@ -212,13 +203,7 @@ def _resized(parts: Iterable[pa.Table], size: int) -> Iterator[pa.RecordBatch]:
 
 
 class _Copy:
-    """One file, mapped into memory.
-
-    Parameters
-    ----------
-    path
-        Of the file.
-    """
+    """One file, mapped into memory."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -251,8 +236,3 @@ def _is_whole(path: Path) -> bool:
     if not is_whole:
         _log.warning("%s: this copy is damaged and is made again", path)
     return is_whole
-
-
-def _rows_per_part(rows: pa.Table) -> int:
-    each = max(1, rows.nbytes // max(1, rows.num_rows))
-    return int(np.clip(_PART_BYTES // each, *_PART_ROWS))

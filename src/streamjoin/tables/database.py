@@ -1,19 +1,22 @@
-"""A database behind ADBC: queries that are tried again, and errors in one sentence."""
+"""A database behind ADBC: queries that are tried again, and what differs from one to another."""
 
 import importlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableError
-from streamjoin.tables.tries import Tries
+from streamjoin.tables.base import KeyColumns
+from streamjoin.tables.failures import Tries
 
 _HOPEFUL: Final = {
     "connect_timeout": 5,
@@ -90,9 +93,9 @@ class Address:
 
     def hide(self, text: str) -> str:
         """A driver's message in one line and without the password."""
-        found = [secret for kind in _PASSWORDS for secret in kind.findall(self.uri)]
-        found += [password.partition("@")[0] for password in found]  # where PostgreSQL ends it
-        for secret in filter(None, (self.uri, *found, *map(unquote, found))):
+        secrets = [secret for kind in _PASSWORDS for secret in kind.findall(self.uri)]
+        secrets += [secret.partition("@")[0] for secret in secrets]  # where PostgreSQL ends it
+        for secret in filter(None, (self.uri, *secrets, *map(unquote, secrets))):
             text = text.replace(secret, _HIDDEN)
         text = re.sub(r"(password=)[^&\s]+", rf"\1{_HIDDEN}", text)
         return " ".join(text.split())
@@ -101,16 +104,8 @@ class Address:
 class Database:
     """A connection that is made when it is needed, and made again when it was lost.
 
-    Parameters
-    ----------
-    address
-        Where the database is.
-    table
-        Name of the table, for messages.
-    patience
-        Seconds for which a query is tried again; None for the default, 0 to fail at once.
-    doing
-        What cannot be done with the table if there is no answer, for messages.
+    Queries are tried again for `patience` seconds (0: never; None: as long as usual). For messages
+    there are the name of the table, and what cannot be done with it.
     """
 
     def __init__(
@@ -142,10 +137,12 @@ class Database:
                     msg = f"{self._cannot}: {said}"
                     raise DataError(msg) from None
             if _REFUSED.search(said):
-                raise self._refused(said)
+                why = f"does not let us in ({said}); correct user, password or database in the uri"
+                raise self._failed(why)
             _log.warning("%s: no answer (%s)", self.table, said)
             if not tries.again():
-                raise self._unreachable(said)
+                why = f"does not answer ({said}); see that it runs, then start the query again"
+                raise self._failed(why)
 
     def _fetch(self, connection: Any, sql: str, parameters: pa.RecordBatch | None) -> pa.Table:
         # A new cursor each time: one that has failed may skip rows of its next query.
@@ -177,17 +174,8 @@ class Database:
     def _cannot(self) -> str:
         return f"the table {self.table!r} in {self.address.safe} cannot be {self._doing}"
 
-    def _refused(self, said: str) -> TableError:
-        return TableError(
-            f"{self._cannot}: the database does not let us in ({said}); correct user, password or "
-            "database in the uri"
-        )
-
-    def _unreachable(self, said: str) -> TableError:
-        return TableError(
-            f"{self._cannot}: the database does not answer ({said}); see that it runs, then start "
-            "the query again"
-        )
+    def _failed(self, why: str) -> TableError:
+        return TableError(f"{self._cannot}: the database {why}")
 
     def close(self) -> None:
         """Close the connection; the next query makes a new one."""
@@ -214,3 +202,81 @@ def _is_gone(error: Any) -> bool:
     if state:
         return bool(state.startswith(_GONE))
     return type(error).__name__ == "OperationalError" or "locked" in str(error)
+
+
+class Column(NamedTuple):
+    """A column: its name, its type in SQL and in Arrow, and the expression that selects it."""
+
+    name: str
+    sql_type: str
+    kind: pa.DataType
+    selected: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Partitions as ranges of places: numbers of pages or rows."""
+
+    starts: NDArray[np.int64]  # the first place of each partition; there is at least one
+    n_rows: int  # of the table, about
+
+    def bounds(self, partition: int) -> tuple[int | None, int | None]:
+        """First place and the one after the last; None for what is open, so that none is missed."""
+        last = partition == len(self.starts) - 1
+        low = None if partition == 0 else int(self.starts[partition])
+        return low, None if last else int(self.starts[partition + 1])
+
+    def partition_of(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The partition of each place.
+
+        Examples
+        --------
+        >>> Layout(np.array([0, 10, 20]), n_rows=25).partition_of(np.array([3, 10, 99])).tolist()
+        [0, 1, 2]
+        """
+        partitions = np.searchsorted(self.starts, places, "right") - 1
+        return np.maximum(partitions, 0).astype(np.int32)
+
+
+class Dialect(Protocol):
+    """One kind of database."""
+
+    def columns(self, database: Database) -> list[Column]:
+        """The table's columns; none if there is no such table."""
+
+    def tables(self, database: Database) -> list[str]:
+        """The names of tables there are."""
+
+    def from_(self, database: Database) -> str:
+        """The table's name as SQL has it."""
+
+    def layout(self, database: Database, rows_per_partition: int) -> Layout:
+        """Cut the table into partitions."""
+
+    def within(self, low: int | None, high: int | None) -> str:
+        """Condition that a row is at a place from `low` to before `high`."""
+
+    def version(self, database: Database) -> str:
+        """Something cheap that is another text when the table has changed."""
+
+    def indexes(self, database: Database) -> list[tuple[tuple[str, ...], bool]]:
+        """The columns of each index, and whether it lets no two rows have the same values."""
+
+    def rows(
+        self, database: Database, wanted: str, key: Sequence[Column], keys: KeyColumns
+    ) -> pa.Table:
+        """The `wanted` columns of rows that have one of these keys, which are distinct."""
+
+    def places(self, database: Database, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
+        """Pairs of a key's position and the place of a row that has it."""
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it.
+
+    Examples
+    --------
+    >>> quoted("the table")
+    '"the table"'
+    """
+    return '"' + name.replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""What a key index covers, and the file that says so."""
+"""What a key index covers, the file that says so, and a view in which keys are searched."""
 
 import json
 import logging
@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamjoin._private import open_private
+from streamjoin._typing import Keys
 from streamjoin.core.sealed import parse_json
-from streamjoin.tables.key_segment import is_whole
-from streamjoin.tables.key_sort import Written
-from streamjoin.tables.parquet_files import Stamp
+from streamjoin.tables.base import Located
+from streamjoin.tables.key_segments import Places, Segment, Written, is_whole
+from streamjoin.tables.parquet_files import Rows, Stamp
 
 LIST: Final = "index.json"
 _FORM: Final = 1
@@ -38,18 +42,7 @@ class Covered:
 
 @dataclass(frozen=True)
 class Contents:
-    """What an index covers.
-
-    Parameters
-    ----------
-    name
-        Another one when partitions have been numbered anew.
-    files
-        Those there are and those that are gone, by the numbers of their partitions.
-    segments
-        Names of sorted parts, and what was written to them.
-    twice
-        Keys that seem to be there more than once.
+    """What an index covers; it has another name when partitions have been numbered anew.
 
     Examples
     --------
@@ -59,9 +52,9 @@ class Contents:
     """
 
     name: str
-    files: tuple[Covered, ...] = ()
-    segments: tuple[tuple[str, Written], ...] = ()
-    twice: tuple[int, ...] = ()
+    files: tuple[Covered, ...] = ()  # also those that are gone, by their partitions' numbers
+    segments: tuple[tuple[str, Written], ...] = ()  # by name
+    twice: tuple[int, ...] = ()  # keys that seem to be there more than once
 
     @property
     def live(self) -> dict[str, Covered]:
@@ -85,10 +78,7 @@ class Contents:
             "form": _FORM,
             "name": self.name,
             "files": [[f.path, f.stamp, f.first, f.rows, f.is_gone] for f in self.files],
-            "segments": [
-                [name, written.n, written.keys_crc, written.places_crc]
-                for name, written in self.segments
-            ],
+            "segments": [[name, *vars(written).values()] for name, written in self.segments],
             "twice": self.twice,
         }
         text = json.dumps(said)
@@ -132,3 +122,50 @@ def _from_json(said: dict[str, Any]) -> Contents:
     )
     segments = tuple((name, Written(*numbers)) for name, *numbers in said["segments"])
     return Contents(said["name"], files, segments, tuple(said["twice"]))
+
+
+class IndexView:
+    """What is covered at one time, and where keys are in it: numbers of rows, or of partitions."""
+
+    def __init__(
+        self, folder: Path, contents: Contents, by_row: bool, before: "IndexView | None" = None
+    ) -> None:
+        known: dict[str, Segment] = before.segments if before else {}
+        self.contents = contents
+        self.segments: dict[str, Segment] = {
+            name: known.get(name) or Segment(folder / name, written)
+            for name, written in contents.segments
+        }
+        self._is_live = np.zeros(contents.n_partitions, np.bool_)
+        for file in contents.live.values():
+            self._is_live[file.first : file.first + len(file.rows)] = True
+        sizes = [n for file in contents.files for n in file.rows] if by_row else []
+        self._starts = np.cumsum([0, *sizes], dtype=np.int64)[:-1] if by_row else None
+
+    def find(self, keys: Keys) -> tuple[Rows, Places]:
+        """Pairs of positions in `keys` and places that have them."""
+        rows, places, partitions = self._search(keys)
+        here = self._is_live[partitions]
+        return rows[here], places[here]
+
+    def locate(self, keys: Keys, with_gone: bool = False) -> Located:
+        """Pairs of positions in `keys` and partitions, if asked also of files that are gone."""
+        rows, _, partitions = self._search(keys)
+        # What is the same is next to each other: it comes from one segment.
+        keep = np.ones(len(rows), np.bool_)
+        keep[1:] = (rows[1:] != rows[:-1]) | (partitions[1:] != partitions[:-1])
+        if not with_gone:
+            keep &= self._is_live[partitions]
+        return rows[keep], partitions[keep]
+
+    def _search(self, keys: Keys) -> tuple[Rows, Places, NDArray[np.int32]]:
+        order = None if np.all(keys[1:] >= keys[:-1]) else np.argsort(keys)
+        wanted = np.ascontiguousarray(keys if order is None else keys[order])
+        parts = [part for s in self.segments.values() for part in s.locate(wanted)]
+        rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)])
+        places = np.concatenate([np.empty(0, np.int32), *(places for _, places in parts)])
+        partitions = places
+        if self._starts is not None:
+            # Parts without rows begin where the next one does: the last of them is meant.
+            partitions = (np.searchsorted(self._starts, places, "right") - 1).astype(np.int32)
+        return (rows if order is None else order[rows]), places, partitions

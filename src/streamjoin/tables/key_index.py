@@ -19,11 +19,10 @@ from streamjoin._private import make_private, open_private
 from streamjoin._typing import Keys
 from streamjoin.errors import TableError
 from streamjoin.tables.base import Changes
-from streamjoin.tables.index_contents import LIST, Contents, Covered
-from streamjoin.tables.index_view import IndexView, Rows
-from streamjoin.tables.key_sort import MAX_TWICE, KeySort, note, write_segment
-from streamjoin.tables.parquet_files import Stamp
-from streamjoin.tables.tries import Tries
+from streamjoin.tables.failures import Tries
+from streamjoin.tables.index_contents import LIST, Contents, Covered, IndexView
+from streamjoin.tables.key_segments import MAX_TWICE, KeySort, note, write_segment
+from streamjoin.tables.parquet_files import Rows, Stamp
 
 _MAX_SEGMENTS: Final = 8
 _MAX_ROWS: Final = 2**31 - 1
@@ -56,17 +55,6 @@ class KeyIndex:
     """The partitions that have a key.
 
     Processes of one machine may share its folder: one makes the index, the others wait for it.
-
-    Parameters
-    ----------
-    folder
-        Where it is kept; nobody else's files are there.
-    memory
-        Bytes that sorting may use.
-    source
-        How the table is read.
-    is_unique
-        Whether to look for keys that are there more than once.
     """
 
     def __init__(self, folder: Path, memory: int, source: Source, is_unique: bool) -> None:
@@ -80,7 +68,10 @@ class KeyIndex:
     def refresh(self) -> Changes | None:
         """Cover the files that there are now; what has changed, if anything."""
         before = self.view.contents
-        self._look()
+        # Let the source check what it keeps, which takes long the first time: not in the lock.
+        stored = Contents.load(self._folder)
+        for file in stored.live.values() if stored is not None else ():
+            self._source.has(file.path, file.stamp)
         with _locked(self._folder):
             now = self._current()
             self.view = self._viewed(now, self.view)
@@ -89,12 +80,6 @@ class KeyIndex:
             return Changes(whole=True)
         was, are = set(before.live.values()), set(now.live.values())
         return Changes(False, _numbers(are - was), _numbers(was - are)) if was != are else None
-
-    def _look(self) -> None:
-        """Let the source check what it keeps, which takes long the first time: not in the lock."""
-        stored = Contents.load(self._folder)
-        for file in stored.live.values() if stored is not None else ():
-            self._source.has(file.path, file.stamp)
 
     def _current(self) -> Contents:
         """What covers the files there are; if one goes while they are read, those there are then.
@@ -168,7 +153,10 @@ class KeyIndex:
                 n_rows += file.rows[part]
             covered.append(file)
             first += len(file.rows)
-        _refuse_too_many(n_rows)
+        if n_rows > _MAX_ROWS:
+            with_gone = f"at most {_MAX_ROWS}, with those that are gone"
+            msg = f"the table has {n_rows} rows; allowed: {with_gone}"
+            raise TableError(msg)
         name = _name(base, "segment")
         written = write_segment(self._folder / name, sort.merged(), sort.twice)
         twice = (*sorted(sort.twice), *base.twice)[: 2 * MAX_TWICE]
@@ -206,12 +194,6 @@ def _name(contents: Contents, what: str) -> str:
 
 def _numbers(files: Iterable[Covered]) -> tuple[int, ...]:
     return tuple(sorted(number for file in files for number in file.partitions))
-
-
-def _refuse_too_many(n_rows: int) -> None:
-    if n_rows > _MAX_ROWS:
-        msg = f"the table has {n_rows} rows; allowed: at most {_MAX_ROWS}, with those that are gone"
-        raise TableError(msg)
 
 
 @contextmanager

@@ -6,15 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from streamjoin._typing import Keys
 from streamjoin.errors import ConfigError, DataError, TableError
+from streamjoin.tables.base import key_columns, key_numbers
 
 _MAX_OPEN: Final = 64
 _BATCH: Final = 1 << 17  # rows of a part, where a row group is read in parts
 
+Rows = NDArray[np.int64]
+"""Numbers of rows in a file."""
 Stamp = tuple[int, int]
 """Size and time of the last change, in nanoseconds: a file with another stamp is another file."""
 
@@ -175,3 +181,42 @@ def _unreadable(path: str, error: Exception | str) -> TableError:
         f"the file {path} cannot be read: it is damaged, or has changed since the table was "
         f"looked at ({said}); refresh the table, or write the file again"
     )
+
+
+class RowGroups:
+    """Reads row groups; the index says which of them have a key."""
+
+    by_row = False
+
+    def __init__(self, folder: Folder, schema: pa.Schema, key: Sequence[str]) -> None:
+        self._folder, self._key = folder, key
+        self._reader = Reader(folder, schema)
+
+    def files(self) -> dict[str, Stamp]:
+        """The files there are."""
+        return self._folder.files()
+
+    def has(self, path: str, stamp: Stamp) -> bool:
+        """Always: nothing but its keys was needed."""
+        return True
+
+    def rows_of(self, path: str, stamp: Stamp) -> tuple[int, ...]:
+        """How many rows each row group of a file has."""
+        return self._reader.rows_of(path, stamp)
+
+    def keys_of(self, path: str, stamp: Stamp, part: int) -> Iterator[tuple[Keys, Rows]]:
+        """Keys of a row group that are not null."""
+        for rows in self._reader.parts(path, stamp, part, self._key):
+            yield key_numbers(key_columns(rows, self._key))
+
+    def keep(self, files: dict[str, Stamp]) -> None:
+        """Close other files."""
+        self._reader.keep(files)
+
+    def read(self, path: str, stamp: Stamp, part: int, columns: Sequence[str]) -> pa.Table:
+        """The rows of a row group."""
+        return self._reader.read(path, stamp, part, columns)
+
+    def close(self) -> None:
+        """Close all files."""
+        self._reader.keep({})

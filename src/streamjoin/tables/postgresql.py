@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from streamjoin.errors import ConfigError
 from streamjoin.tables.base import KeyColumns
-from streamjoin.tables.database import Database
-from streamjoin.tables.dialect import Column, Layout, quoted
+from streamjoin.tables.database import Column, Database, Layout, quoted
 
 _SAMPLE: Final = 64
 """Pages whose rows are counted where the server has no estimate."""

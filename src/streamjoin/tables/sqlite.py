@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from streamjoin.errors import ConfigError
 from streamjoin.tables.base import KeyColumns
-from streamjoin.tables.database import Database
-from streamjoin.tables.dialect import Column, Layout, quoted
+from streamjoin.tables.database import Column, Database, Layout, quoted
 
 _KINDS: Final[tuple[tuple[str, pa.DataType], ...]] = (  # as SQLite itself: what a name contains
     ("BOOL", pa.bool_()),

@@ -1,13 +1,12 @@
 """Seeded streams for examples, tests and benchmarks.
 
-Reading order: `stream` (what a generated stream is and how a range of its rows is made), `pace`
-(when rows are made), `keys` (how join keys are drawn), `payloads` and `set_payloads` (the columns
-of each workload), `rotating_sets` (sets that follow a rotation, Gedik 2005); `people` is a table.
+Reading order: `base` (what a workload is, how join keys are drawn), `stream` (a generated stream,
+when its rows are made, how a range of them is made again), `payloads` (the columns of each
+workload, and a table of people), `rotating_sets` (sets that follow a rotation, Gedik 2005).
 """
 
 from streamjoin.workloads.base import Workload
-from streamjoin.workloads.pace import Burst
 from streamjoin.workloads.payloads import WORKLOADS
-from streamjoin.workloads.stream import GeneratedStream
+from streamjoin.workloads.stream import Burst, GeneratedStream
 
 __all__ = ["WORKLOADS", "Burst", "GeneratedStream", "Workload"]

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin._typing import Times
-from streamjoin.errors import ConfigError
-from streamjoin.workloads.keys import draw_keys
+from streamjoin.workloads.base import draw_keys, require
 
 Spacing = Literal["constant", "poisson"]
 Rates = tuple[tuple[float, float], ...]
@@ -86,12 +85,12 @@ class RotatingSets:
     seed: int | tuple[int, ...] = 0
 
     def __post_init__(self) -> None:
-        _require("rates", self.rates, min((min(step) for step in self.rates), default=0) > 0,
-                 "one or more steps of positive seconds and tuples a second")  # fmt: skip
-        _require("skew", self.skew, 0 <= self.skew <= 10, "0 to 10")
-        _require("cycle_s", self.cycle_s, self.cycle_s > 0, "more than 0 seconds")
-        _require("domain", self.domain, self.domain >= 1, "1 or more items")
-        _require("size", self.size, min(self.size) >= 0, "a mean and a deviation of 0 or more")
+        require("rates", self.rates, min((min(step) for step in self.rates), default=0) > 0,
+                "one or more steps of positive seconds and tuples a second")  # fmt: skip
+        require("skew", self.skew, 0 <= self.skew <= 10, "0 to 10")
+        require("cycle_s", self.cycle_s, self.cycle_s > 0, "more than 0 seconds")
+        require("domain", self.domain, self.domain >= 1, "1 or more items")
+        require("size", self.size, min(self.size) >= 0, "a mean and a deviation of 0 or more")
 
     def draw(self) -> SetStream:
         """Make the stream."""
@@ -128,15 +127,6 @@ def draw_ranks(
     """Draw sets of distinct ranks from 0 on, rank r with a weight of ``(r + 1) ** -skew``.
 
     The law is that of drawing one after the other, each among those not yet drawn.
-
-    Parameters
-    ----------
-    rng
-        The source of chance.
-    sizes
-        How many ranks each set has.
-    domain, skew
-        Number of ranks and exponent of Zipf's law.
 
     Returns
     -------
@@ -182,9 +172,3 @@ def _arrivals(rng: np.random.Generator, rates: Rates, spacing: Spacing) -> NDArr
         n = rng.poisson(ends_n[-1])
         arrivals = np.sort(rng.random(n)) * ends_n[-1]
     return np.interp(arrivals, ends_n, ends_s)
-
-
-def _require(name: str, value: object, holds: bool, allowed: str) -> None:
-    if not holds:
-        msg = f"{name}: got {value}; allowed: {allowed}"
-        raise ConfigError(msg)

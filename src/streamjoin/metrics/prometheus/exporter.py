@@ -1,13 +1,79 @@
-"""Serves the numbers where Prometheus fetches them."""
+"""Numbers of the queries of this process in the form of Prometheus's library, and their server."""
 
-from typing import Final
+import time
+from collections.abc import Iterable
+from threading import Lock
+from typing import TYPE_CHECKING, Final
 
 from streamjoin.errors import ConfigError, MissingExtraError
-from streamjoin.metrics.prometheus.collector import Collector
+from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES, Family, Seen
+from streamjoin.metrics.prometheus.seen import Queries
 from streamjoin.metrics.records import Record
 
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+Labels = dict[str, str]
 DEFAULT_PORT: Final = 9464
 LOOPBACK: Final = "127.0.0.1"
+
+
+class Collector:
+    """Takes records in and gives numbers out; any thread may do either.
+
+    Examples
+    --------
+    >>> from streamjoin.metrics import JoinMetrics
+    >>> from streamjoin.metrics.records import BatchDone
+    >>> collector = Collector()
+    >>> collector.see("calls", BatchDone(JoinMetrics(pairs=7)))
+    >>> samples = {metric.name: metric.samples for metric in collector.collect()}
+    >>> samples["streamjoin_results"][0].labels, samples["streamjoin_results"][0].value
+    ({'query': 'calls', 'join': 'streamjoin'}, 7)
+    """
+
+    def __init__(self) -> None:
+        self._queries, self._lock = Queries(), Lock()
+
+    def see(self, query: str, record: Record) -> None:
+        """Take in what happened to a query."""
+        with self._lock:
+            self._queries.see(query, record, time.monotonic())
+
+    def collect(self) -> "list[Metric]":
+        """The numbers of now: the library calls it at each scrape."""
+        with self._lock:
+            queries = self._queries.at(time.monotonic())
+            whole = [({"query": name}, query) for name, query in queries.items()]
+            joins = {
+                is_running: [
+                    ({**labels, "join": join}, seen)
+                    for labels, query in whole
+                    for join, seen in query.joins.items()
+                    if query.running or not is_running
+                ]
+                for is_running in (False, True)
+            }
+            # What a query that has ended remembers or lacks is no longer so; what it did stays.
+            return [_metric(family, whole) for family in QUERY_FAMILIES] + [
+                _metric(family, joins[family.kind in ("gauge", "summary")])
+                for family in JOIN_FAMILIES
+            ]
+
+
+def _metric(family: Family[Seen], all_seen: Iterable[tuple[Labels, Seen]]) -> "Metric":
+    from prometheus_client import Metric
+
+    metric = Metric(family.name.removesuffix("_total"), family.text, family.kind)
+    for owner, seen in all_seen:
+        for ending, labels, value in family.samples(seen):
+            # What UTF-8 can hold: half a character in one name would cost the numbers of all.
+            words = {
+                name: word.encode("utf-8", "replace").decode("utf-8")
+                for name, word in {**owner, **labels}.items()
+            }
+            metric.add_sample(family.name + ending, words, value)
+    return metric
 
 
 class PrometheusExporter:

@@ -12,8 +12,7 @@ from streamjoin.spark.sinks.server import ask, connected, whole
 from streamjoin.spark.sinks.staging import Parts, Staging
 from streamjoin.spark.sinks.target import Target
 from streamjoin.spark.sinks.values import sql_types, storable
-from streamjoin.tables.database import Address, Database
-from streamjoin.tables.dialect import quoted
+from streamjoin.tables.database import Address, Database, quoted
 
 _QUERY: Final = "sql.streaming.queryId"
 _ROUNDS: Final = 3

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from streamjoin.errors import StreamJoinError
-from streamjoin.tables.database import Address, Database
-from streamjoin.tables.dialect import quoted
+from streamjoin.tables.database import Address, Database, quoted
 
 PATIENCE: Final = 30.0
 """Seconds for which a server that does not answer is waited for."""

@@ -8,8 +8,7 @@ from typing import Any, Final
 from streamjoin.errors import DataError, StateError
 from streamjoin.spark.sinks.server import ask, beside, declared, literal
 from streamjoin.spark.sinks.staging import Parts, Staging
-from streamjoin.tables.database import Database
-from streamjoin.tables.dialect import quoted
+from streamjoin.tables.database import Database, quoted
 from streamjoin.tables.postgresql import Postgresql
 
 BATCHES: Final = "streamjoin_batches"
