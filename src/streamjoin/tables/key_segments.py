@@ -103,7 +103,7 @@ class KeySort:
         if not self._n_waiting:
             return
         path = self._scratch.with_name(f"{self._scratch.name}-{len(self._runs)}")
-        entries = self._sorted()
+        entries: tuple[NDArray[Any], ...] = self._sorted()
         for file, array in zip(_files(path), entries, strict=True):
             with open_private(file, "wb") as opened:
                 opened.write(array.data)
