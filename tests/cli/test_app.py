@@ -58,7 +58,7 @@ def test_bench_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_an_installed_package_lacks_says_where_it_is(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("streamjoin.cli.beside.find_spec", lambda name: None)
+    monkeypatch.setattr("streamjoin.cli.app.find_spec", lambda name: None)
     assert run_app([command]) == 2
     assert capsys.readouterr().err == (
         f"streamjoin: {command}: not part of the installed package; allowed: in a clone of "

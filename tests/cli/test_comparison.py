@@ -8,11 +8,10 @@ import pyarrow as pa
 import pytest
 
 from streamjoin import oracle
-from streamjoin.cli.closing import found_rows
-from streamjoin.cli.comparison import Comparison, Found
+from streamjoin.cli.comparison import Comparison, Outcome, RandomDrop
 from streamjoin.cli.job import Job
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.random_drop import RandomDrop
+from streamjoin.cli.summary import compared_rows
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.workloads import Burst, GeneratedStream
@@ -33,7 +32,7 @@ JOIN: dict[str, Any] = {
 }
 
 
-def compared(part: float) -> Found:
+def compared(part: float) -> Outcome:
     """A run of eight seconds, of which a part of the comparisons was made."""
     comparison = Comparison(STREAMS, JOIN)
     for second in range(8):
@@ -93,10 +92,10 @@ def test_a_condition_that_needs_spark_cannot_be_compared(tmp_path: Path) -> None
     text = COMPARED.replace("[sink]", "where = \"right.symbol LIKE 'A%'\"\n[sink]")
     settings = load(write(tmp_path, text))
     with pytest.raises(ConfigError, match=r"key `run.compare`: got true, but where: .*needs Spark"):
-        Job.of(settings, tmp_path)
+        Job.make(settings, tmp_path)
 
 
 def test_nothing_found_of_nothing() -> None:
-    assert [row[1] for row in found_rows(Found(0, 0), 0)] == [
+    assert [row[1] for row in compared_rows(Outcome(0, 0), 0)] == [
         "0 pairs", "0 pairs (100.0 %)", "0 pairs (100.0 %)",
     ]  # fmt: skip

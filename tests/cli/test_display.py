@@ -6,10 +6,8 @@ from rich.console import Console
 
 from streamjoin.budget import Budget
 from streamjoin.cli.display import Display
-from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.summary import summary
-from streamjoin.cli.totals import Totals
-from streamjoin.cli.units import clock
+from streamjoin.cli.totals import LeftOut, Totals, clock
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import Decision
 from streamjoin.metrics.words import size

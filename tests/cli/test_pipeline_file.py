@@ -4,7 +4,8 @@ import pytest
 
 from streamjoin.budget import Budget
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.sections import GeneratorSource, RowsWindow, StreamSource
+from streamjoin.cli.places import GeneratorSource, StreamSource
+from streamjoin.cli.sections import RowsWindow
 from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 

@@ -5,13 +5,11 @@ from pathlib import Path
 import pytest
 
 from streamjoin.cli.app import run_app
-from streamjoin.cli.kafka_sections import KafkaSourceSection
-from streamjoin.cli.needs import spark_needs
 from streamjoin.cli.pipeline_file import PipelineFile, load
-from streamjoin.cli.plan import plan
+from streamjoin.cli.places import KafkaSourceSection, SqlSection
+from streamjoin.cli.session import spark_needs
 from streamjoin.cli.sql_file import load_sql
 from streamjoin.cli.table_file import TableFile, load_toml
-from streamjoin.cli.table_sections import SqlSection
 from streamjoin.errors import ConfigError
 from streamjoin.spark.kafka import KafkaSink, KafkaSource, connector_jars
 from streamjoin.spark.pipeline import BatchSink, JoinPipeline, Sink, SqlPipeline
@@ -66,7 +64,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def planned(folder: Path, text: str) -> tuple[PipelineFile, JoinPipeline]:
     settings = load(write(folder, text))
-    return settings, plan(settings, 0.0, folder)
+    return settings, settings.plan(0.0, folder)
 
 
 def test_topics_as_sources(tmp_path: Path) -> None:

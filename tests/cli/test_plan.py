@@ -7,8 +7,7 @@ import pytest
 
 import streamjoin as sj
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.plan import all_rows, plan
-from streamjoin.cli.sections import GeneratorSource
+from streamjoin.cli.places import GeneratorSource
 from streamjoin.durations import parse_duration
 from streamjoin.local import run
 from streamjoin.metrics import JoinCounts
@@ -25,25 +24,25 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     text = GOOD.replace('"noop"', '"parquet"\npath = "../out"')
     folder = tmp_path / "pipelines"
     folder.mkdir()
-    made = plan(load(write(folder, text)), 0.0, SCRATCH)
+    made = load(write(folder, text)).plan(0.0, SCRATCH)
     assert made.right.path == str(folder / "trades")
     assert made.sink.place == str(tmp_path / "out")
     assert made.checkpoint == str(tmp_path / "out_checkpoint")
 
 
 def test_a_sink_without_results_has_a_temporary_checkpoint(tmp_path: Path) -> None:
-    assert plan(load(write(tmp_path, GOOD)), 0.0, SCRATCH).checkpoint == "/scratch/checkpoint"
+    assert load(write(tmp_path, GOOD)).plan(0.0, SCRATCH).checkpoint == "/scratch/checkpoint"
 
 
 def test_a_stated_checkpoint_wins(tmp_path: Path) -> None:
     file = write(tmp_path, GOOD + 'checkpoint = "ck"\n')
-    assert plan(load(file), 0.0, SCRATCH).checkpoint == str(tmp_path / "ck")
+    assert load(file).plan(0.0, SCRATCH).checkpoint == str(tmp_path / "ck")
 
 
 def test_generated_streams_begin_together(tmp_path: Path) -> None:
     generated = 'type = "generator"\ndisorder = "1 s"\ncycle = "1 min"\nlag = "500 ms"'
     text = GOOD.replace('type = "parquet"\npath = "trades"', generated)
-    made = plan(load(write(tmp_path, text)), 100.0, SCRATCH)
+    made = load(write(tmp_path, text)).plan(100.0, SCRATCH)
     assert made.left.options["start"] == made.right.options["start"] == "100.0"
     assert made.right.options["disorder_ms"] == "1000"
     assert made.right.options["backlog_seconds"] == "10.0"
@@ -53,7 +52,7 @@ def test_generated_streams_begin_together(tmp_path: Path) -> None:
 
 def test_a_burst_is_told_in_seconds(tmp_path: Path) -> None:
     burst = 'type = "generator"\nburst = { at = "1 min", lasting = "500 ms", times = 4 }'
-    made = plan(load(write(tmp_path, GOOD.replace('type = "generator"', burst))), 0.0, SCRATCH)
+    made = load(write(tmp_path, GOOD.replace('type = "generator"', burst))).plan(0.0, SCRATCH)
     told = {k: v for k, v in made.left.options.items() if k.startswith("burst")}
     assert told == {"burst_at_s": "60.0", "burst_lasting_s": "0.5", "burst_times": "4.0"}
     assert stream_of(made.left.options).burst == Burst(60.0, 0.5, 4.0)
@@ -63,19 +62,19 @@ def test_all_rows_of_streams_that_end(tmp_path: Path) -> None:
     made_up = 'type = "generator"\nrate = 10\nseconds = 8'
     burst = '\nburst = { at = "2 s", lasting = "1 s", times = 4 }'
     text = GOOD.replace('type = "generator"', made_up + burst)
-    assert all_rows(load(write(tmp_path, text))) == math.inf
+    assert load(write(tmp_path, text)).all_rows() == math.inf
     text = text.replace('type = "parquet"\npath = "trades"', made_up)
-    assert all_rows(load(write(tmp_path, text))) == 80 + 30 + 80
+    assert load(write(tmp_path, text)).all_rows() == 80 + 30 + 80
 
 
 def test_options_are_written_for_spark(tmp_path: Path) -> None:
     more = 'path = "trades"\nmax_files_per_trigger = 2\noptions = {mergeSchema = true}'
-    made = plan(load(write(tmp_path, GOOD.replace('path = "trades"', more))), 0.0, SCRATCH)
+    made = load(write(tmp_path, GOOD.replace('path = "trades"', more))).plan(0.0, SCRATCH)
     assert made.right.options == {"mergeSchema": "true", "maxFilesPerTrigger": "2"}
 
 
 def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
-    made = plan(load(write(tmp_path, GOOD)), 0.0, SCRATCH)
+    made = load(write(tmp_path, GOOD)).plan(0.0, SCRATCH)
     assert made.join == {
         "on": "person",
         "where": None,
@@ -111,7 +110,7 @@ def test_a_budget_is_that_of_the_library(tmp_path: Path) -> None:
     split = "ra+tc+jd"
     utility = ["worth", ""]
     weights = true"""
-    made = plan(load(write(tmp_path, GOOD.replace("[join]", keys))), 0.0, SCRATCH).join
+    made = load(write(tmp_path, GOOD.replace("[join]", keys))).plan(0.0, SCRATCH).join
     assert made["budget"] == sj.Budget(cpu="200 ms", memory=sj.rows(9))
     assert (made["shed"], made["split"]) == (["selective", "lag"], "ra+tc+jd")
     assert (made["utility"], made["weights"]) == (("worth", None), True)
@@ -121,7 +120,7 @@ def test_windows_of_rows_and_the_folder_of_late_rows(tmp_path: Path) -> None:
     text = GOOD.replace('"10 seconds"', '["10 seconds", { rows = 7 }]\nlate_rows = "../late"')
     folder = tmp_path / "pipelines"
     folder.mkdir()
-    made = plan(load(write(folder, text)), 0.0, SCRATCH)
+    made = load(write(folder, text)).plan(0.0, SCRATCH)
     assert made.join["window"] == ("10 seconds", sj.rows(7))
     assert made.join["late_rows"] == str(tmp_path / "late")
 
@@ -138,7 +137,7 @@ def test_the_examples_on_a_budget_find_something(name: str) -> None:
             source.workload, source.rate / 8, source.keys, source.skew, cycle_s=10.0, lag_s=lag_s
         )
         tables.append(pa.Table.from_batches([stream.rows(0, round(6 * stream.rate_per_second))]))
-    made = plan(settings, 0.0, SCRATCH).join
+    made = settings.plan(0.0, SCRATCH).join
     arguments = {name: value for name, value in made.items() if name not in ONLY_ON_SPARK}
     total = sum(
         (step.metrics.without_state() for step in run(tables[0], tables[1], **arguments)),
@@ -150,5 +149,5 @@ def test_the_examples_on_a_budget_find_something(name: str) -> None:
 
 def test_times_may_be_ahead_without_a_bound(tmp_path: Path) -> None:
     text = GOOD.replace("[join]", '[join]\nahead = "unlimited"')
-    made = plan(load(write(tmp_path, text)), 0.0, SCRATCH)
+    made = load(write(tmp_path, text)).plan(0.0, SCRATCH)
     assert made.join["ahead"] is None

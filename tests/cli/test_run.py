@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from streamjoin.cli.app import run_app
-from streamjoin.cli.interrupts import signals
-from streamjoin.cli.kafka_sections import KafkaSourceSection
+from streamjoin.cli.places import KafkaSourceSection
+from streamjoin.cli.run import signals
 from streamjoin.cli.table_file import TableFile, load_toml
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from streamjoin.budget import Budget
 from streamjoin.cli.display import Display
-from streamjoin.cli.left_out import LeftOut
-from streamjoin.cli.sparks import HEAT
+from streamjoin.cli.screen import HEAT
+from streamjoin.cli.totals import LeftOut
 from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics, TableMetrics
 from streamjoin.metrics.records import Decision
 from streamjoin.spark.progress import Progress

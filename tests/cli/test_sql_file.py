@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import streamjoin as sj
 from streamjoin.cli.app import run_app
-from streamjoin.cli.sql_file import load_sql, plan_of, read
+from streamjoin.cli.sql_file import load_sql, read
 from streamjoin.errors import ConfigError
 from streamjoin.workloads import GeneratedStream
 from tests.spark.streams import write_batches
@@ -122,7 +122,7 @@ def test_the_papers_query_from_a_file(spark: SparkSession, tmp_path: Path) -> No
         "place": "join",
         "stream": None,
     }
-    plan_of(read(file), 0.0, tmp_path).start(spark).awaitTermination()
+    read(file).plan(0.0, tmp_path).start(spark).awaitTermination()
     with duckdb.connect() as db:
         wanted = db.execute(
             "SELECT count(*), count(DISTINCT b.symbol), sum(b.price) "

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamjoin as sj
-from streamjoin.cli.sections import GeneratorSource
+from streamjoin.cli.places import GeneratorSource
 from streamjoin.cli.table_file import TableFile, load_toml
 from streamjoin.errors import ConfigError, DataError, StreamJoinError
 from streamjoin.tables.parquet import ParquetTable

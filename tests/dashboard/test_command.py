@@ -49,7 +49,7 @@ def test_refuses_in_one_sentence(
 def test_says_what_it_means_to_let_others_in(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamjoin.cli.dashboard.wait_for_interrupt", lambda: None)
+    monkeypatch.setattr("streamjoin.cli.app.wait_for_interrupt", lambda: None)
     assert run_app(["dashboard", str(tmp_path), "--host", "0.0.0.0", "--port", "0"]) == 0
     said = capsys.readouterr().out
     assert "whoever reaches this machine can read the page, without a password" in said

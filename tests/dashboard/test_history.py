@@ -25,10 +25,10 @@ def history_of(*records: Record) -> History:
 def test_points_add_up_to_what_the_metrics_add_up_to() -> None:
     batches = [record.metrics for record in overloaded(60) if isinstance(record, BatchDone)]
     total = batches[0]
-    point = Point.of(batches[0], 1.0)
+    point = Point.from_batch(batches[0], 1.0)
     for batch in batches[1:]:
         total += batch
-        point.add(Point.of(batch, 1.0))
+        point.add(Point.from_batch(batch, 1.0))
     values = dict(point.values())
     assert total.recall is not None
     assert total.recall_interval is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.cli.sql_file import plan_of, read
+from streamjoin.cli.sql_file import read
 from streamjoin.local import LocalJoin
 from streamjoin.sql_text.query import parse_query
 from tests.fuzz.target import Choices, Target, scratch, sentences_only
@@ -83,7 +83,7 @@ def _read_file(name: str, data: bytes) -> None:
     file = scratch() / name
     file.write_bytes(data)
     with sentences_only():
-        plan_of(read(file), now=0.0, scratch=scratch())
+        read(file).plan(now=0.0, scratch=scratch())
 
 
 def query(data: bytes) -> None:

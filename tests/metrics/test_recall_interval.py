@@ -57,7 +57,7 @@ def test_a_recall_that_is_not_known_is_said_so_everywhere() -> None:
     assert "  recall       not known" in list(lines_of(BLIND, BLIND))
     assert "recall" not in BLIND.to_dict()
     assert JoinMetrics.from_dict(BLIND.to_dict()) == BLIND
-    assert Point.of(BLIND, span=1.0).recall() is None
+    assert Point.from_batch(BLIND, span=1.0).recall() is None
     seen = JoinSeen()
     seen.add(BLIND)
     for family in JOIN_FAMILIES:

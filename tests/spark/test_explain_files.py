@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 import streamjoin as sj
 from streamjoin.cli.app import run_app
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.plan import plan
 from streamjoin.errors import EngineError
 from streamjoin.explanations.explanation import Explanation
 from streamjoin.local import run
@@ -121,7 +120,7 @@ def _titles(root: ElementTree.Element) -> list[str | None]:
 def steady_rows(file: Path, seconds: int) -> float:
     """Rows per second of the exact join without Spark, once the windows are full."""
     settings = load(file)
-    made = plan(settings, 0.0, file.parent)
+    made = settings.plan(0.0, file.parent)
     tables = []
     for source in (made.left, made.right):
         stream = stream_of(source.options)

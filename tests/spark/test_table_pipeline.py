@@ -12,7 +12,7 @@ from rich.console import Console
 
 from streamjoin.cli.display import Display
 from streamjoin.cli.explain import explain_file
-from streamjoin.cli.sql_file import plan_of, read
+from streamjoin.cli.sql_file import read
 from streamjoin.cli.summary import summary
 from streamjoin.errors import DataError
 from streamjoin.spark.watch import follow
@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_progress_and_results(spark: SparkSession, folder: Path) -> None:
-    pipeline = plan_of(read(folder / "p.toml"), 0.0, folder)
+    pipeline = read(folder / "p.toml").plan(0.0, folder)
     console = Console(file=io.StringIO(), width=100)
     with Display(console, has_table=True) as display:
         follow(pipeline.start(spark), display.add, lambda: False)

@@ -19,9 +19,8 @@ from pyspark.sql import functions as F
 
 import streamjoin as sj
 from benchmarks.table_server import Server, missing
-from streamjoin.cli.needs import spark_needs
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.plan import plan
+from streamjoin.cli.session import spark_needs
 from streamjoin.errors import ConfigError, DataError, StateError, TableError
 from streamjoin.spark.sinks import server as speaking
 from streamjoin.spark.sinks import staging
@@ -499,7 +498,7 @@ def test_secrets_are_in_no_plan_progress_or_checkpoint(
     session = spark.newSession()
     for key, value in spark_needs(settings).items():
         session.conf.set(key, value)
-    query = plan(settings, 0.0, tmp_path).start(session)
+    query = settings.plan(0.0, tmp_path).start(session)
     query.awaitTermination()
     seen = [query._jsq.explainInternal(True), str(query.recentProgress), written(tmp_path)]
     assert "FileSink" in seen[0]

@@ -1,13 +1,12 @@
 """The command line.
 
-Reading order: `app` (the commands and how they fail), `sections` and `pipeline_file` (what a
-pipeline file may say), `problems` (its mistakes as sentences), `plan` (the file in Spark's words),
-`table_sections` and `table_file` (the same with a table), `session` (Spark as the file asks for
-it), `run` (from the file to the summary), `job` (what it needs), `interrupts` (Ctrl-C), `recording`
-(what others may read of it), `display`, `screen` and `sparks` (progress on the terminal), `totals`,
-`left_out`, `from_table` and `units` (numbers in words), `closing`, `summary`, `comparison` and
-`random_drop` (how it closes), `dashboard`, `explain`, and `beside` (commands that the repository
-adds: `bench`, `reproduce`).
+Reading order: `app` (the commands and how they fail). What a pipeline file may say: `fields` (how
+keys are checked, mistakes as sentences), `places` (sources, sinks, tables), `sections` (the join
+and the run). Files: `plan` (places in Spark's words), `pipeline_file` (two streams), `table_file`
+(a stream and a table), `sql_file`. Running one: `session` (Spark as the file asks for it), `run`
+(from the file to the summary), `job` (what a run needs and writes down), `totals` (what it adds up
+to, in words), `display` and `screen` (progress on the terminal), `summary` and `comparison` (how
+it closes). Other commands: `explain`, `calibrate`.
 """
 
 from streamjoin.errors import MissingExtraError

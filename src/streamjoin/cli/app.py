@@ -3,19 +3,22 @@
 import logging
 import os
 import sys
+import threading
 from collections.abc import Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from streamjoin.cli.beside import command_beside
 from streamjoin.cli.calibrate import calibrate_command
-from streamjoin.cli.dashboard import dashboard_command
 from streamjoin.cli.explain import explain_command
 from streamjoin.cli.run import run_command
-from streamjoin.errors import EngineError, StateError, StreamJoinError
+from streamjoin.dashboard import start_dashboard
+from streamjoin.dashboard.server import is_loopback
+from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError
 from streamjoin.spark.secrets import hide
 
 WRONG_USE = 2
@@ -137,6 +140,45 @@ def reproduce(
     command_beside("reproduce")(paper, quick=quick, as_json=json, output=output)
 
 
+def dashboard_command(folders: Sequence[Path], host: str, port: int | None) -> None:
+    """Show the queries below some folders until Ctrl-C, and say where."""
+    for folder in folders:
+        if not folder.is_dir():
+            msg = f"FOLDER: got {folder}; allowed: a folder that exists"
+            raise ConfigError(msg)
+    with start_dashboard(folders, host, port) as dashboard:
+        lines = [f"Live page: {dashboard.url}"]
+        if not is_loopback(host):
+            lines.append(
+                f"It listens on {host}: whoever reaches this machine can read the page, without a"
+                " password. It shows names, folders, plans and numbers of queries, not their rows."
+            )
+        with suppress(KeyboardInterrupt):
+            typer.echo("\n".join([*lines, "Ctrl-C ends it."]))  # at once: it may come at any time
+            wait_for_interrupt()
+        typer.echo("Ended.")
+
+
+def wait_for_interrupt() -> None:
+    """Wait for Ctrl-C."""
+    threading.Event().wait()
+
+
+def command_beside(name: str) -> Any:
+    """The function behind a command whose code lies beside the package, in the repository.
+
+    An installed package names these entry points too, but does not have what they point to.
+    """
+    for entry in entry_points(group="streamjoin.commands", name=name):
+        if find_spec(entry.module.partition(".")[0]) is not None:
+            return entry.load()
+    msg = (
+        f"{name}: not part of the installed package; allowed: in a clone of streamjoin's "
+        f"repository, after `make install`, as `.venv/bin/streamjoin {name}`"
+    )
+    raise ConfigError(msg)
+
+
 def run_app(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     # What is logged becomes an error, a line of progress or nothing: Python would print it too.
@@ -151,7 +193,8 @@ def run_app(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         kind = type(error).__name__
         hint = "set STREAMJOIN_DEBUG=1 to see the traceback"
-        return _fail(f"{_first_line(error) or kind} ({kind}; {hint})", error, FAILED)
+        first_line = str(error).strip().partition("\n")[0]
+        return _fail(f"{first_line or kind} ({kind}; {hint})", error, FAILED)
     return 0
 
 
@@ -163,7 +206,3 @@ def _fail(sentence: str, error: Exception, code: int) -> int:
         said = "".join(traceback.format_exception(error)) + said
     print(hide(said), file=sys.stderr)  # noqa: T201  # the command line's own voice
     return code
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

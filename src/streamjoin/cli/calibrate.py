@@ -48,54 +48,54 @@ def calibrate_command(*, as_json: bool, quick: bool) -> None:
     from streamjoin.calibration.measuring import measure
 
     progress = Console(stderr=True, highlight=False)
-    found = measure(quick, lambda line: progress.print(line, markup=False))
-    path = save(found)
+    measured = measure(quick, lambda line: progress.print(line, markup=False))
+    path = save(measured)
     if as_json:
-        document = {**found.to_dict(), "ratio_by_crossover": found.ratio_by_crossover}
+        document = {**measured.to_dict(), "ratio_by_crossover": measured.ratio_by_crossover}
         print(json.dumps({**document, "stored_at": str(path)}, indent=2))  # noqa: T201  # no folding
         return
     console = Console(highlight=False)
-    console.print(_tuple_costs(found))
-    console.print(_operations(found))
-    console.print(_crossovers(found))
-    for name, fit in (("tuple at a time", found.tuple_fit), ("micro-batch", found.batch_fit)):
+    for table in (_tuple_costs(measured), _operations(measured), _crossovers(measured)):
+        console.print(table)
+    fits = ("tuple at a time", measured.tuple_fit), ("micro-batch", measured.batch_fit)
+    for name, fit in fits:
         console.print(
             f"{name}: predicted against measured time in {fit.settings} settings: "
             f"R-squared {fit.r_squared:.3f}, worst error {fit.worst:.0%}"
         )
     console.print(
         "micro-batch: the method with the least predicted cost costs at most "
-        f"{found.batch_loss:.0%} more than the best one"
+        f"{measured.batch_loss:.0%} more than the best one"
     )
     console.print(f"stored at {path}", markup=False, soft_wrap=True)
 
 
-def _tuple_costs(found: "Calibration") -> Table:
+def _tuple_costs(measured: "Calibration") -> Table:
     table = _table("Tuple at a time, ns", "cost", "of", "direct", "by crossover")
-    table.add_row("C_n", "one tuple touched in a list", _number(found.nested.access), "")
-    table.add_row("C_h", "one tuple touched in a hash table", _number(found.hashed.access), "")
-    by_crossover = found.ratio_by_crossover
+    table.add_row("C_n", "one tuple touched in a list", _number(measured.nested.access), "")
+    table.add_row("C_h", "one tuple touched in a hash table", _number(measured.hashed.access), "")
+    by_crossover = measured.ratio_by_crossover
     shown = "not seen" if by_crossover is None else _number(by_crossover)
     if by_crossover is not None:
-        shown += f" ({by_crossover / found.access.ratio - 1:+.0%})"
-    table.add_row("C_h / C_n", "what the choice depends on", _number(found.access.ratio), shown)
-    for kind, costs in (("list", found.nested), ("hash table", found.hashed)):
+        shown += f" ({by_crossover / measured.access.ratio - 1:+.0%})"
+    table.add_row("C_h / C_n", "what the choice depends on", _number(measured.access.ratio), shown)
+    for kind, costs in (("list", measured.nested), ("hash table", measured.hashed)):
         for name, meaning in _TASKS:
             table.add_row(f"{name}, {kind}", meaning, _number(getattr(costs, name)), "")
     return table
 
 
-def _operations(found: "Calibration") -> Table:
+def _operations(measured: "Calibration") -> Table:
     table = _table("Micro-batch, ns", "cost", "of", "direct")
     for name, meaning in _OPERATIONS:
-        table.add_row(name, meaning, _number(getattr(found.operations, name)))
+        table.add_row(name, meaning, _number(getattr(measured.operations, name)))
     return table
 
 
-def _crossovers(found: "Calibration") -> Table:
+def _crossovers(measured: "Calibration") -> Table:
     names = ("methods", "at", "predicted", "measured", "error", "loss")
     table = _table("Where two methods cost the same, and what is lost near it", *names)
-    for each in found.crossovers:
+    for each in measured.crossovers:
         unit = "keys" if each.methods == "hash|list" else "stored tuples"
         error = "" if each.error is None else f"{each.error:+.0%}"
         loss = "" if each.loss is None else f"{each.loss:.0%}"
@@ -107,9 +107,8 @@ def _crossovers(found: "Calibration") -> Table:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left")
     for name in columns:
-        table.add_column(
-            name, justify="left" if name in ("cost", "of", "methods", "at") else "right"
-        )
+        is_text = name in ("cost", "of", "methods", "at")
+        table.add_column(name, justify="left" if is_text else "right")
     return table
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.cli.random_drop import RandomDrop
 from streamjoin.durations import parse_duration
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinMetrics
@@ -23,12 +22,85 @@ from streamjoin.workloads import GeneratedStream
 if TYPE_CHECKING:
     from streamjoin.spark.pipeline import JoinPipeline
 
+Times = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+
+SEED: Final = 0
 ROW: Final = "_row"
-SAME: Final = ("on", "where", "time", "lateness", "window", "freshness")
+SAME_ARGUMENTS: Final = ("on", "where", "time", "lateness", "window", "freshness")
+
+
+class RandomDrop:
+    """A join that drops the same share of both sides of a batch, and compares all it keeps.
+
+    Rows have numbers from 0 on, as they come. Left and right rows are remembered for `windows`, in
+    microseconds. `share` is the part of the last batch that was kept, `kept` the times of rows that
+    may still be met, `pairs` what is left of the exact result.
+
+    Examples
+    --------
+    >>> drop = RandomDrop((10, 10))
+    >>> drop.choose(np.arange(400), np.arange(400), compared=2000)
+    >>> round(drop.share, 2)
+    0.49
+    >>> drop.see(np.arange(400), np.arange(400))
+    >>> drop.pairs
+    84
+    """
+
+    def __init__(self, windows: tuple[int, int]) -> None:
+        self._windows, self._rng = windows, np.random.default_rng(SEED)
+        self.kept: list[Times] = [np.empty(0, np.int64)] * 2
+        self._is_kept = [np.empty(0, np.bool_)] * 2
+        self.share, self.pairs = 1.0, 0
+
+    def choose(self, left: Times, right: Times, compared: int | None) -> None:
+        """Choose among the rows of a batch, given their times; None: all may be compared."""
+        keep, reach = self._windows
+        arrived = np.sort(left), np.sort(right)
+        before = _within(arrived[0], self.kept[1], reach, keep)
+        before += _within(arrived[1], self.kept[0], keep, reach)
+        together = _within(arrived[0], arrived[1], reach, keep)
+        self.share = 1.0 if compared is None else _share(before, together, compared)
+        for side, times in enumerate((left, right)):
+            chosen = self._rng.random(len(times)) < self.share
+            self._is_kept[side] = np.concatenate((self._is_kept[side], chosen))
+            kept = np.concatenate((self.kept[side], times[chosen]))
+            newest = max((each[-1] for each in arrived if len(each)), default=0)
+            # twice as long as a window: rows may come out of order
+            self.kept[side] = np.sort(kept[kept >= newest - 2 * (keep + reach)])
+
+    def see(self, left: Numbers, right: Numbers) -> None:
+        """Count which pairs of the exact result are left, given the numbers of their rows."""
+        self.pairs += int(np.sum(self._is_kept[0][left] & self._is_kept[1][right]))
+
+
+def _within(times: Times, others: Times, before: int, after: int) -> int:
+    """Pairs of a time and another that is at most so much earlier or later; others in order."""
+    last = np.searchsorted(others, times + after, side="right")
+    return int(np.sum(last - np.searchsorted(others, times - before, side="left")))
+
+
+def _share(before: int, together: int, compared: int) -> float:
+    """The share of new rows with which there are so many comparisons.
+
+    Each new row meets the kept ones that came before; and those that come with it, of which as
+    many are kept: compared = before * share + together * share ** 2.
+
+    Examples
+    --------
+    >>> _share(before=100, together=0, compared=50), _share(100, 100, 75), _share(5, 5, 99)
+    (0.5, 0.5, 1.0)
+    """
+    if compared >= before + together:
+        return 1.0
+    if not together:
+        return compared / before
+    return float(np.sqrt(before**2 + 4 * together * compared) - before) / (2 * together)
 
 
 @dataclass(frozen=True)
-class Found:
+class Outcome:
     """Pairs that the exact join finds, and that a random drop would have left of them."""
 
     exact: int
@@ -46,12 +118,7 @@ class _Cut:
 class Comparison:
     """Remembers how a run was cut into batches, and joins its rows again.
 
-    Parameters
-    ----------
-    streams
-        The two generated streams.
-    join
-        Arguments of `streamjoin.join`.
+    `join` are arguments of `streamjoin.join`.
     """
 
     def __init__(
@@ -59,7 +126,7 @@ class Comparison:
     ) -> None:
         self._streams = streams
         schemas = [stream.settings.schema.append(pa.field(ROW, pa.int64())) for stream in streams]
-        same = {name: join[name] for name in SAME if join.get(name) is not None}
+        same = {name: join[name] for name in SAME_ARGUMENTS if join.get(name) is not None}
         self._join = LocalJoin(*schemas, suffixes=("_left", "_right"), **same)
         window = join["window"]
         left, right = window if isinstance(window, tuple) else (window, window)
@@ -67,7 +134,7 @@ class Comparison:
         self._cuts: list[_Cut] = []
 
     @classmethod
-    def of(cls, pipeline: "JoinPipeline") -> "Comparison":
+    def prepare(cls, pipeline: "JoinPipeline") -> "Comparison":
         """That of a pipeline with two generated streams."""
         from streamjoin.spark.generator import stream_of
 
@@ -82,7 +149,7 @@ class Comparison:
         left, right = (one.rows for one in batch.inputs) if batch.inputs else (0, 0)
         self._cuts.append(_Cut((left, right), batch.compared if batch.skipped else None))
 
-    def measure(self, on_batch: Callable[[int, int], None]) -> Found:
+    def measure(self, on_batch: Callable[[int, int], None]) -> Outcome:
         """Join all rows again; tells the number of each batch and of all."""
         dropping = RandomDrop(self._windows)
         exact, first = 0, (0, 0)
@@ -95,14 +162,13 @@ class Comparison:
             exact += pairs.num_rows
             dropping.see(*(pairs[f"{ROW}_{side}"].to_numpy() for side in ("left", "right")))
             first = last
-        return Found(exact, dropping.found)
+        return Outcome(exact, dropping.pairs)
 
     def _rows(self, side: int, first: int, last: int) -> pa.Table:
         rows = pa.Table.from_batches([self._streams[side].rows(first, last)])
         return rows.append_column(ROW, pa.array(np.arange(first, last)))
 
-    def _times(self, side: int, rows: pa.Table) -> NDArray[np.int64]:
-        times: NDArray[np.int64] = (
-            rows[self._streams[side].settings.time].cast(pa.int64()).to_numpy()
-        )
+    def _times(self, side: int, rows: pa.Table) -> Times:
+        name = self._streams[side].settings.time
+        times: Times = rows[name].cast(pa.int64()).to_numpy()
         return times

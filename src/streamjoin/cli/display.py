@@ -2,35 +2,31 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.live import Live
 
-from streamjoin.cli import from_table
-from streamjoin.cli.left_out import LeftOut
 from streamjoin.cli.screen import Point, Screen
-from streamjoin.cli.totals import Totals
-from streamjoin.cli.units import clock, rows_out
+from streamjoin.cli.totals import (
+    TABLE_COLUMNS,
+    LeftOut,
+    Totals,
+    clock,
+    missed,
+    rows_out,
+    table_cells,
+)
 from streamjoin.metrics.words import size
 
 if TYPE_CHECKING:
     from streamjoin.metrics.records import Decision
     from streamjoin.spark.progress import Progress
 
-COLUMNS = (
-    "elapsed",
-    "batch",
-    "rows in",
-    "in/s",
-    "rows out",
-    "out/s",
-    "state",
-    "late",
-    "batch time",
-)
-DRAWN = ("elapsed", "in/s", "out/s", "state", "recall", "hits", "r_1 / r_2")
+COLUMNS: Final = (
+    "elapsed", "batch", "rows in", "in/s", "rows out", "out/s", "state", "late", "batch time",
+)  # fmt: skip
+DRAWN: Final = ("elapsed", "in/s", "out/s", "state", "recall", "hits", "r_1 / r_2")
 """What the screen shows elsewhere than in its table."""
 
 
@@ -38,18 +34,8 @@ class Display:
     """Shows each batch as it ends; use it as a context manager around the run.
 
     With a budget it also shows what was left out. Of a join with a table it shows where rows were
-    answered and how many wait; none of them is late.
-
-    Parameters
-    ----------
-    console
-        Where it is shown.
-    left_out
-        What there is to show of a budget.
-    has_table
-        Whether it is a join with a table.
-    names
-        What the inputs "left" and "right" are called.
+    answered and how many wait; none of them is late. `names` are what the inputs "left" and "right"
+    are called.
     """
 
     def __init__(
@@ -64,7 +50,7 @@ class Display:
         self.left_out = left_out or LeftOut()
         self.columns = (*COLUMNS, *self.left_out.columns())
         if has_table:
-            self.columns = (*(name for name in COLUMNS if name != "late"), *from_table.COLUMNS)
+            self.columns = (*(name for name in COLUMNS if name != "late"), *TABLE_COLUMNS)
         self.totals = Totals()
         self.is_stopping = False
         self.began = time.monotonic()
@@ -79,12 +65,7 @@ class Display:
             self.live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.live.stop()
 
     def add(self, progress: "Progress", decisions: Sequence["Decision"] = ()) -> None:
@@ -116,10 +97,10 @@ class Display:
             "rows out": rows_out(progress.rows_out, batch.alone),
             "out/s": f"{progress.rows_out / seconds:,.0f}",
             "state": f"{so_far.state_rows:,} rows, {size(so_far.state_bytes)}",
-            "missed, about": f"{max(round(batch.missed), 0):,}",
+            "missed, about": missed(batch),
             "late": f"{batch.late:,}",
             "batch time": f"{progress.seconds:.2f} s",
-            **from_table.cells(batch),
+            **table_cells(batch),
             **self.left_out.cells(batch, so_far),
         }
 

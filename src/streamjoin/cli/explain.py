@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from streamjoin.cli.pipeline_file import PipelineFile
 from streamjoin.cli.session import borrowed
-from streamjoin.cli.sql_file import Settings, plan_of, read
-from streamjoin.cli.table_file import TableFile
+from streamjoin.cli.sql_file import Settings, read
 from streamjoin.errors import ConfigError, EngineError, StreamJoinError
 
 if TYPE_CHECKING:
@@ -23,7 +21,11 @@ def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> No
     Console(stderr=True, highlight=False).print("Starting Spark ...")
     explanation = _explain(settings, None)
     if svg is not None:
-        _write(svg, explanation.to_svg())
+        try:
+            svg.write_text(explanation.to_svg(), encoding="utf-8")
+        except OSError as error:
+            msg = f"--svg: got {str(svg)!r}: {error.strerror}; allowed: a file that can be written"
+            raise ConfigError(msg) from None
     if as_json:
         print(explanation.to_json())  # noqa: T201  # no console's folding
         return
@@ -32,14 +34,6 @@ def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> No
         style = None if line.startswith("  ") else "bold"
         warns = line.startswith("  ! ")
         console.print(line, style="yellow" if warns else style, markup=False, soft_wrap=True)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        msg = f"--svg: got {str(path)!r}: {error.strerror}; allowed: a file that can be written"
-        raise ConfigError(msg) from None
 
 
 def explain_file(
@@ -57,18 +51,11 @@ def _explain(
 
     # The time does not matter, and the folder only for the index of a table: nothing is started.
     with tempfile.TemporaryDirectory(prefix="streamjoin-") as scratch:
-        pipeline = plan_of(settings, now=0.0, scratch=Path(scratch))
+        pipeline = settings.plan(now=0.0, scratch=Path(scratch))
         with borrowed(settings) as spark:
             try:
-                return explain_pipeline(pipeline, spark, names_of(settings), rates, selectivities)
+                return explain_pipeline(pipeline, spark, settings.names, rates, selectivities)
             except StreamJoinError:
                 raise
             except Exception as error:
                 raise EngineError(root_cause(error)) from error
-
-
-def names_of(settings: Settings) -> tuple[str, ...]:
-    """What the file calls its streams; a query calls them otherwise."""
-    if isinstance(settings, PipelineFile):
-        return settings.names
-    return (settings.stream_name,) if isinstance(settings, TableFile) else ()

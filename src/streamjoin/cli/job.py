@@ -1,66 +1,60 @@
-"""All that a run needs, made of its file before Spark starts."""
+"""All that a run needs, made of its file before Spark starts, and what it writes down for others.
+
+Others read records, for the live page, and numbers, for Prometheus.
+"""
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamjoin.cli.left_out import LeftOut
+from rich.console import Console
+
 from streamjoin.cli.pipeline_file import PipelineFile
-from streamjoin.cli.plan import all_rows, resolve
-from streamjoin.cli.sections import AVAILABLE_NOW, JoinSection
-from streamjoin.cli.sql_file import Settings, plan_of
+from streamjoin.cli.plan import resolve
+from streamjoin.cli.sections import AVAILABLE_NOW
+from streamjoin.cli.sql_file import Settings
 from streamjoin.cli.table_file import TableFile
+from streamjoin.cli.totals import LeftOut
+from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
+from streamjoin.metrics.prometheus import address_of, start_exporter
+from streamjoin.metrics.recorder import OnRecord, Recorder, to_file
+from streamjoin.metrics.records import Started
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from streamjoin.cli.comparison import Comparison
     from streamjoin.spark.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run that can begin.
-
-    Parameters
-    ----------
-    settings, pipeline
-        The file, and what it means to Spark.
-    records
-        The folder for what others may read of the run; None if nobody does.
-    comparison
-        What others would have found; None if the file does not ask for it.
-    """
+    """A run that can begin: its file, and what that means to Spark."""
 
     settings: Settings
     pipeline: "Pipeline"
-    records: Path | None = None
-    comparison: "Comparison | None" = None
+    records: Path | None = None  # the folder for what others may read; None if nobody does
+    comparison: "Comparison | None" = None  # if the file asks for it
 
     @classmethod
-    def of(cls, settings: Settings, scratch: Path, *, has_page: bool = False) -> "Job":
+    def make(cls, settings: Settings, scratch: Path, *, has_page: bool = False) -> "Job":
         """That of a file; for a page there are always records, if need be in the scratch folder."""
-        pipeline = plan_of(settings, round(time.time()), scratch)
+        pipeline = settings.plan(round(time.time()), scratch)
         records = _records(settings, pipeline)
         if records is None and has_page:
             records = scratch / "metrics"
         return cls(settings, pipeline, records, _comparison(settings, pipeline))
 
     @property
-    def headline(self) -> str:
-        """What is joined, in one line."""
-        settings = self.settings
-        if isinstance(settings, PipelineFile):
-            return headline(settings.names, settings.join)
-        return settings.headline()
-
-    @property
     def names(self) -> dict[str, str]:
         """What the file calls the streams that the join calls left and right."""
-        if not isinstance(self.settings, PipelineFile):
-            return {}
-        return dict(zip(("left", "right"), self.settings.names, strict=True))
+        names = self.settings.names
+        return dict(zip(("left", "right"), names, strict=True)) if len(names) == 2 else {}
 
     @property
     def all_rows(self) -> float:
@@ -70,7 +64,7 @@ class Job:
             return math.inf  # a query that takes all that is there ends by itself
         if self.kept_checkpoint is not None and Path(self.kept_checkpoint).exists():
             return math.inf  # some rows were read before
-        return all_rows(settings)
+        return settings.all_rows()
 
     @property
     def left_out(self) -> LeftOut:
@@ -84,27 +78,6 @@ class Job:
         return _kept(self.settings, self.pipeline)
 
 
-def headline(names: tuple[str, str], join: JoinSection) -> str:
-    """Say in one line what is joined.
-
-    Examples
-    --------
-    >>> join = JoinSection(on="k", how="left", time="t", window=("10 s", {"rows": 5}))
-    >>> headline(("calls", "trades"), join)
-    'Left join of calls with trades on k within 10 s / 5 rows'
-    >>> join = JoinSection(on="k", time="t", window="10 s", budget={"rate": 1000})
-    >>> headline(("calls", "trades"), join)
-    'Inner join of calls with trades on k within 10 s, on a budget of 1,000 tuples/s'
-    """
-    windows = join.window if isinstance(join.window, tuple) else (join.window,)
-    within = " / ".join(w if isinstance(w, str) else f"{w.rows} rows" for w in windows)
-    on = "" if join.on is None else f" on {join.on}"
-    where = "" if join.where is None else f" where {join.where}"
-    budget = "" if join.budget is None else f", on a budget of {join.budget.made().describe()}"
-    what = f"{join.how.capitalize()} join of {names[0]} with {names[1]}"
-    return f"{what}{on}{where} within {within}{budget}"
-
-
 def _comparison(settings: Settings, pipeline: "Pipeline") -> "Comparison | None":
     """What others would have found, if the file asks for it; refused where it cannot be known."""
     if not settings.run.compare:
@@ -114,7 +87,7 @@ def _comparison(settings: Settings, pipeline: "Pipeline") -> "Comparison | None"
 
     assert isinstance(pipeline, JoinPipeline)  # no other file may ask for it
     try:
-        return Comparison.of(pipeline)
+        return Comparison.prepare(pipeline)
     except ConfigError as error:
         msg = f"{settings.file}: key `run.compare`: got true, but {error}"
         raise ConfigError(msg) from None
@@ -133,3 +106,65 @@ def _records(settings: Settings, pipeline: "Pipeline") -> Path | None:
         raise ConfigError(msg)
     folder = said or _kept(settings, pipeline)
     return None if folder is None or "://" in folder else Path(folder)
+
+
+@contextmanager
+def recorder(job: Job, console: Console) -> Iterator[Recorder]:
+    """What takes in the batches of a run, for as long as Prometheus may fetch numbers."""
+    file, prometheus = job.settings.file, job.settings.metrics.prometheus
+    takers: list[OnRecord] = [] if job.records is None else [to_file(job.records)]
+    if prometheus is None:
+        yield Recorder(file.stem, takers)
+        return
+    try:
+        host, port = address_of(prometheus)
+        exporter = start_exporter(port, host)
+    except ConfigError as error:
+        msg = f"{file}: key `metrics.prometheus`: {str(error).removeprefix('port: ')}"
+        raise ConfigError(msg) from None
+    with exporter:
+        console.print(f"Numbers for Prometheus: {exporter.url}", soft_wrap=True)
+        yield Recorder(file.stem, [*takers, exporter.see])
+
+
+@contextmanager
+def recorded(recording: Recorder, spark: "SparkSession", job: Job, run: str) -> Iterator[None]:
+    """Record the begin and the end of a query, given the id of its run."""
+    from streamjoin.spark.failures import root_cause
+
+    recording.start(_started(spark, job, run))
+    try:
+        yield
+    except KeyboardInterrupt:
+        recording.end("interrupted")
+        raise
+    except Exception as error:
+        recording.end(root_cause(error))
+        raise
+    recording.end()
+
+
+def _started(spark: "SparkSession", job: Job, run: str) -> Started:
+    at, trigger, budget = round(time.time(), 3), job.settings.run.trigger, job.pipeline.budget
+    plan, drawing = ("", "") if job.records is None else _explained(spark, job)
+    return Started(
+        query=job.settings.file.stem,
+        run=run,
+        at=at,
+        plan=plan,
+        drawing=drawing,
+        trigger=None if trigger == AVAILABLE_NOW else parse_duration(trigger, "run.trigger") / 1e6,
+        budget="" if budget is None else budget.describe(),
+    )
+
+
+def _explained(spark: "SparkSession", job: Job) -> tuple[str, str]:
+    """What the query does, in words and drawn; its first batch runs meanwhile."""
+    from streamjoin.spark.explain import explain_pipeline
+    from streamjoin.spark.secrets import hide
+
+    try:
+        explanation = explain_pipeline(job.pipeline, spark, job.settings.names)
+        return str(explanation), explanation.to_svg()
+    except Exception as error:  # no reason to end a query that runs
+        return hide(f"not explained: {error}"), ""

@@ -1,46 +1,59 @@
-"""Read a pipeline file and check all of it before anything starts."""
+"""Read a pipeline file of two streams, check all of it before anything starts, and plan it."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from streamjoin.cli.kafka_sections import KafkaSinkSection, KafkaSourceSection
-from streamjoin.cli.options import option_text
-from streamjoin.cli.postgres_sections import PostgresSinkSection
-from streamjoin.cli.problems import describe, unknown_name
-from streamjoin.cli.sections import (
-    AVAILABLE_NOW,
+from streamjoin.cli.fields import Section, describe, option_text, unknown_name
+from streamjoin.cli.places import (
     SOURCE_TYPES,
     GeneratorSource,
-    JoinSection,
-    MetricsSection,
-    RunSection,
-    Section,
+    KafkaSinkSection,
+    KafkaSourceSection,
+    PostgresSinkSection,
+    Sink,
     SinkSection,
+    Source,
     StreamSource,
 )
+from streamjoin.cli.plan import destination, resolve, spark_source
+from streamjoin.cli.sections import (
+    AVAILABLE_NOW,
+    JoinSection,
+    MetricsSection,
+    RowsWindow,
+    RunSection,
+    Window,
+    as_budget,
+    on_a_budget,
+)
 from streamjoin.errors import ConfigError
+from streamjoin.windows import Rows
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-TABLES = ("sources", "join", "sink", "run", "metrics", "spark", "table")
-TEMPORARY_SINKS = ("console", "noop")  # nothing to resume, so a checkpoint may go with the run
-SPARK_NAMES = ("master", "driver_memory")
-COMPARABLE = (
+if TYPE_CHECKING:
+    from streamjoin.spark.pipeline import JoinPipeline
+
+TABLES: Final = ("sources", "join", "sink", "run", "metrics", "spark", "table")
+TEMPORARY_SINKS: Final = ("console", "noop")
+"""There is nothing to resume, so a checkpoint may go with the run."""
+SPARK_NAMES: Final = ("master", "driver_memory")
+COMPARABLE: Final = (
     "two generated sources without select, windows of time, a budget of cpu and shed selective"
 )
+NO_STREAMS: Final = ("postgres", "sql")
+"""What somebody might take for a stream."""
+_MADE_HERE: Final = ("window", "late_rows", "hot_keys", "budget", "shed", "utility", "ahead")
 
-NO_STREAMS = ("postgres", "sql")  # what somebody might take for a stream
-
-Source = GeneratorSource | KafkaSourceSection | StreamSource
-AnySink = KafkaSinkSection | PostgresSinkSection | SinkSection
 S = TypeVar("S", bound=Section)
 T = TypeVar("T")
 
@@ -50,14 +63,100 @@ class PipelineFile:
     """A checked pipeline file of two streams."""
 
     file: Path
-    names: tuple[str, str]
+    names: tuple[str, ...]
     left: Source
     right: Source
     join: JoinSection
-    sink: AnySink
+    sink: Sink
     run: RunSection
     metrics: MetricsSection
     spark: Mapping[str, str]
+
+    @property
+    def places(self) -> tuple[Source | Sink, ...]:
+        """What is read, and where results go."""
+        return self.left, self.right, self.sink
+
+    def headline(self) -> str:
+        """Say in one line what is joined."""
+        return headline(self.names, self.join)
+
+    def plan(self, now: float, scratch: Path) -> "JoinPipeline":
+        """Make the pipeline.
+
+        Parameters
+        ----------
+        now
+            Event time at which generated streams begin, in seconds since 1970: the same for both.
+        scratch
+            Folder for a checkpoint that need not outlive the run.
+        """
+        from streamjoin.spark.pipeline import JoinPipeline
+
+        where = destination(self.file, self.sink, self.run, scratch)
+        arguments = self._arguments(where["checkpoint"])
+        return JoinPipeline(
+            left=spark_source(self.file, self.left, now),
+            right=spark_source(self.file, self.right, now),
+            join=arguments,
+            budget=arguments["budget"],
+            shed=arguments["shed"],
+            late_rows=arguments["late_rows"],
+            **where,
+        )
+
+    def _arguments(self, checkpoint: str) -> dict[str, Any]:
+        """The arguments of `streamjoin.join`."""
+        join, window = self.join, self.join.window
+        utility: Any = join.utility
+        if isinstance(utility, tuple):  # TOML has no null: a side without a column is empty text
+            utility = tuple(name or None for name in utility)
+        return {
+            **join.model_dump(exclude={"left", "right", *_MADE_HERE}),
+            "window": tuple(map(_window, window)) if isinstance(window, tuple) else _window(window),
+            "late_rows": resolve(self.file, join.late_rows),
+            "hot_keys": f"{checkpoint}_hot_keys" if join.hot_keys else False,
+            "budget": as_budget(join.budget),
+            "shed": list(join.shed) if isinstance(join.shed, tuple) else join.shed,
+            "utility": utility,
+            "ahead": None if join.ahead == "unlimited" else join.ahead,
+        }
+
+    def all_rows(self) -> float:
+        """All rows that both streams will ever have; without end unless both are made up."""
+        from streamjoin.spark.generator import stream_of
+
+        rows = 0
+        for source in (self.left, self.right):
+            if not isinstance(source, GeneratorSource) or source.seconds is None:
+                return math.inf
+            options = spark_source(self.file, source, now=0.0).options
+            rows += stream_of(options).pace.rows(source.seconds)
+        return rows
+
+
+def headline(names: tuple[str, ...], join: JoinSection) -> str:
+    """Say in one line what is joined.
+
+    Examples
+    --------
+    >>> join = JoinSection(on="k", how="left", time="t", window=("10 s", {"rows": 5}))
+    >>> headline(("calls", "trades"), join)
+    'Left join of calls with trades on k within 10 s / 5 rows'
+    >>> join = JoinSection(on="k", time="t", window="10 s", budget={"rate": 1000})
+    >>> headline(("calls", "trades"), join)
+    'Inner join of calls with trades on k within 10 s, on a budget of 1,000 tuples/s'
+    """
+    windows = join.window if isinstance(join.window, tuple) else (join.window,)
+    within = " / ".join(w if isinstance(w, str) else f"{w.rows} rows" for w in windows)
+    on = "" if join.on is None else f" on {join.on}"
+    where = "" if join.where is None else f" where {join.where}"
+    what = f"{join.how.capitalize()} join of {' with '.join(names)}"
+    return f"{what}{on}{where} within {within}{on_a_budget(as_budget(join.budget))}"
+
+
+def _window(window: Window) -> str | Rows:
+    return Rows(window.rows) if isinstance(window, RowsWindow) else window
 
 
 def load(file: Path) -> PipelineFile:
@@ -89,10 +188,9 @@ def _read(file: Path) -> dict[str, Any]:
             return tomllib.load(stream)
     except OSError as error:
         msg = f"cannot be read: {error.strerror}"
-        raise ConfigError(msg) from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too long or too deep
         msg = f"is not TOML: {error}"
-        raise ConfigError(msg) from None
+    raise ConfigError(msg)
 
 
 def check(file: Path, document: dict[str, Any]) -> PipelineFile:
@@ -100,14 +198,8 @@ def check(file: Path, document: dict[str, Any]) -> PipelineFile:
     sources = _sources(document.get("sources"))
     join = section("join", JoinSection, document.get("join", {}))
     names = _sides(join, list(sources))
-    made = PipelineFile(
-        file=file,
-        names=names,
-        left=sources[names[0]],
-        right=sources[names[1]],
-        join=join,
-        **outcome(document, sources),
-    )
+    left, right = (sources[name] for name in names)
+    made = PipelineFile(file, names, left, right, join, **outcome(document, sources))
     if made.run.compare:
         _check_comparable(made)
     return made
@@ -121,9 +213,8 @@ def outcome(document: dict[str, Any], sources: Mapping[str, Source]) -> dict[str
     needed = where.path is None and where.type not in TEMPORARY_SINKS
     what = f"missing; allowed: a folder (a {where.type} sink has no place for it by itself)"
     expect(not needed or run.checkpoint is not None, "run.checkpoint", what)
-    expect(
-        not run.compare or len(sources) == 2, "run.compare", f"got true; allowed with: {COMPARABLE}"
-    )
+    what = f"got true; allowed with: {COMPARABLE}"
+    expect(not run.compare or len(sources) == 2, "run.compare", what)
     return {
         "sink": where,
         "run": run,
@@ -139,10 +230,10 @@ def expect(holds: bool, key: str, what: str) -> None:
         raise ConfigError(msg)
 
 
-def _no_table(value: object, allowed: str) -> str:
+def _no_table(value: object, what: str) -> str:
     """What is wrong with a value that is no table; it is not shown: it may be an address."""
-    came = "nothing" if value is None else f"a value of type {type(value).__name__}"
-    return f"got {came}; allowed: {allowed}"
+    got = "nothing" if value is None else f"a value of type {type(value).__name__}"
+    return f"got {got}; allowed: {what}"
 
 
 def section(name: str, model: type[S], table: Any) -> S:
@@ -176,14 +267,14 @@ def source_model(kind: object) -> type[Source]:
     return KafkaSourceSection if kind == "kafka" else StreamSource
 
 
-def sink_model(kind: object) -> type[AnySink]:
+def sink_model(kind: object) -> type[Sink]:
     """What may be said of a sink of a type."""
     if kind == "kafka":
         return KafkaSinkSection
     return PostgresSinkSection if kind == "postgres" else SinkSection
 
 
-def sink(table: Any) -> AnySink:
+def sink(table: Any) -> Sink:
     """Check the table ``[sink]``."""
     kind = table.get("type") if isinstance(table, dict) else None
     return section("sink", sink_model(kind), table)
@@ -200,9 +291,14 @@ def _sides(join: JoinSection, names: list[str]) -> tuple[str, str]:
 def _check_ending(run: RunSection, sources: Mapping[str, Source]) -> None:
     """Refuse to take all that is available of a stream that is being made up without an end."""
     for name, source in sources.items():
-        endless = isinstance(source, GeneratorSource) and source.seconds is None
         what = f'missing; allowed: seconds of data, as run.trigger is "{AVAILABLE_NOW}"'
-        expect(not endless or run.trigger != AVAILABLE_NOW, f"sources.{name}.seconds", what)
+        ends = not is_endless(source) or run.trigger != AVAILABLE_NOW
+        expect(ends, f"sources.{name}.seconds", what)
+
+
+def is_endless(source: Source) -> bool:
+    """Whether a stream is being made up without an end."""
+    return isinstance(source, GeneratorSource) and source.seconds is None
 
 
 def _check_comparable(made: PipelineFile) -> None:

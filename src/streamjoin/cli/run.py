@@ -1,26 +1,29 @@
-"""Run a pipeline file, from reading it to the closing summary."""
+"""Run a pipeline file, from reading it to the closing summary.
+
+Ctrl-C and SIGTERM: the first asks to stop, the second interrupts.
+"""
 
 import math
 import re
+import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Final
 
 import typer
 from rich.console import Console
 
-from streamjoin.cli.closing import close
 from streamjoin.cli.display import Display
-from streamjoin.cli.interrupts import INTERRUPTED, ignored, signals
-from streamjoin.cli.job import Job
-from streamjoin.cli.recording import recorded, recorder
+from streamjoin.cli.job import Job, recorded, recorder
 from streamjoin.cli.session import start
 from streamjoin.cli.sql_file import Settings, read
+from streamjoin.cli.summary import close
 from streamjoin.cli.table_file import TableFile
 from streamjoin.dashboard import start_dashboard
 from streamjoin.durations import parse_duration
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
 
     from streamjoin.metrics.recorder import Recorder
     from streamjoin.spark.progress import Progress
+
+INTERRUPTED: Final = 130
+"""The exit code of a program that SIGINT ended."""
+Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 def run_command(
@@ -79,8 +86,8 @@ def _at(master: str, spark: Mapping[str, str]) -> dict[str, str]:
 def _run_in(
     scratch: Path, settings: Settings, console: Console, dashboard: bool, port: int | None
 ) -> None:
-    job = Job.of(settings, scratch, has_page=dashboard)
-    console.print(job.headline, markup=False)
+    job = Job.make(settings, scratch, has_page=dashboard)
+    console.print(settings.headline(), markup=False)
     with ExitStack() as stack:
         if dashboard and job.records is not None:
             page = stack.enter_context(start_dashboard([job.records], port=port))
@@ -88,11 +95,11 @@ def _run_in(
         recording = stack.enter_context(recorder(job, console))
         with console.status("Starting Spark ..."):
             spark = start(settings, scratch)
-        job = Job.of(settings, scratch, has_page=dashboard)  # generated streams begin now
+        job = Job.make(settings, scratch, has_page=dashboard)  # generated streams begin now
         try:
             display = _run(spark, job, console, recording)
         finally:
-            with ignored():
+            with _handling(signal.SIG_IGN):  # no signal while that takes a moment
                 spark.stop()
         close(job, display)
         if dashboard and console.is_terminal:
@@ -123,6 +130,32 @@ def _run(spark: "SparkSession", job: Job, console: Console, recording: "Recorder
         with recorded(recording, spark, job, str(query.runId)):
             follow(query, see, should_stop, seconds)
     return display
+
+
+@contextmanager
+def signals() -> Iterator[list[int]]:
+    """Collect signals instead of dying of them; a second one does interrupt."""
+    caught: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    with _handling(note):
+        yield caught
+
+
+@contextmanager
+def _handling(handler: Handler) -> Iterator[None]:
+    """Let this answer signals meanwhile."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""The live screen of a run: how numbers went, what is probed and decided, the last batches."""
+"""The live screen of a run: how numbers went, what is probed and decided, the last batches.
+
+First come the small drawings in a line of text that it is made of.
+"""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,27 +14,84 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streamjoin.cli.left_out import recall
-from streamjoin.cli.sparks import ASCII, BLOCKS, productivity, sparkline, strip
-from streamjoin.cli.units import clock
+from streamjoin.cli.totals import clock, recall
 from streamjoin.metrics import BasicWindows, JoinMetrics
 from streamjoin.metrics.words import size
 
 if TYPE_CHECKING:
     from streamjoin.metrics.records import Decision
 
+BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+ASCII: Final = " .:-=+*%#"
+"""Where a terminal has no blocks."""
+NOTHING: Final = {BLOCKS: "·", ASCII: "_"}
+"""A basic window that is not probed at all."""
+HEAT: Final = ("bright_black", "blue", "cyan", "green", "bright_yellow")
+"""From no results to the most, for each comparison."""
 MOST_POINTS: Final = 240
 SHOWN_DECISIONS: Final = 3
 SHOWN_BATCHES: Final = 6
-LABEL: Final = 12
-NUMBER: Final = 18
+LABEL_WIDTH: Final = 12
+NUMBER_WIDTH: Final = 18
 """Places for the name of a number, and for its last value."""
 MOST_OF_BUDGET: Final = 1.5
 """The top of the drawing of CPU time, as a multiple of what is allowed."""
-ABOVE: Final = 5
+LINES_ABOVE: Final = 5
 """Lines that a small terminal keeps for what was printed before."""
 LEAST_LINES: Final = 6
-SPACE: Final = 2
+COLUMN_GAP: Final = 2
+
+
+def sparkline(values: Sequence[float], width: int, top: float = 0.0, ramp: str = BLOCKS) -> str:
+    """Draw how a number went, the oldest value first; of more values than places, means.
+
+    The highest block is for `top`, or for the largest value if that is more; `ramp` has characters
+    from nothing to all.
+
+    Examples
+    --------
+    >>> sparkline([0, 1, 4, 8], width=10)
+    ' ▁▄█'
+    >>> sparkline([1, 3, 6, 6, 8, 8], width=3, top=16)
+    '▁▃▄'
+    """
+    each = -(-len(values) // max(width, 1)) or 1
+    groups = [values[at : at + each] for at in range(0, len(values), each)]
+    means = [sum(group) / len(group) for group in groups]
+    top = max(top, *means, 0.0) if means else top
+    return "".join(_block(mean / top if top > 0 else 0.0, ramp) for mean in means)
+
+
+def strip(windows: BasicWindows, most: float, width: int, ramp: str = BLOCKS) -> Text:
+    """Draw a window, the newest rows first: height is the part probed, colour the productivity.
+
+    The brightest colour is for a productivity of `most`.
+
+    Examples
+    --------
+    >>> seen = BasicWindows(1.0, (9.0, 5.0, 0.0), (0.0, 5.0, 9.0), (8.0, 2.0, 0.0))
+    >>> strip(seen, most=0.9, width=8).plain
+    '██▄▄··'
+    """
+    each = max(1, width // max(len(windows.fractions), 1))
+    drawn = Text()
+    for fraction, value in zip(windows.fractions, productivity(windows), strict=True):
+        heat = HEAT[min(len(HEAT) - 1, round(value / most * (len(HEAT) - 1)))] if most else HEAT[0]
+        drawn.append((_block(fraction, ramp).strip() or NOTHING[ramp]) * each, style=heat)
+    drawn.truncate(width)
+    return drawn
+
+
+def productivity(windows: BasicWindows) -> tuple[float, ...]:
+    """Pairs for each comparison; pairs alone where comparisons are not counted."""
+    return windows.density or windows.found or (0.0,) * len(windows.fractions)
+
+
+def _block(share: float, ramp: str) -> str:
+    """A character for a share; of some it is never that of nothing."""
+    steps = len(ramp) - 1
+    least = 1 if share > 0.01 else 0
+    return ramp[min(steps, max(least, int(share * steps + 0.5)))]
 
 
 @dataclass(frozen=True)
@@ -46,12 +106,8 @@ class Point:
 class Screen:
     """What is on the screen; drawn anew a few times a second.
 
-    Parameters
-    ----------
-    columns
-        Names of the cells of a batch, in order; the first are shown where there is little room.
-    names
-        What the inputs of the join are called, where the join calls them left and right.
+    `columns` are the names of the cells of a batch; the first are shown where there is little room.
+    `names` are what inputs are called that the join calls left and right.
     """
 
     def __init__(self, columns: Sequence[str], names: Mapping[str, str]) -> None:
@@ -76,10 +132,10 @@ class Screen:
             lines += self._sparks(options.max_width, ramp)
             lines += self._strips(options.max_width, ramp)
             lines += self._decided(options.max_width)
-            room = console.size.height - len(lines) - ABOVE
+            room = console.size.height - len(lines) - LINES_ABOVE
             if room > 1:
                 lines.append(self._batches(options.max_width, room - 1))
-        yield Group(*lines[: max(console.size.height - ABOVE, LEAST_LINES)])
+        yield Group(*lines[: max(console.size.height - LINES_ABOVE, LEAST_LINES)])
 
     def _head(self, width: int) -> RenderableType:
         if not self.points:
@@ -92,12 +148,12 @@ class Screen:
         return head.append(" " * gap + hint, style="dim") if gap > 1 else head
 
     def _sparks(self, width: int, ramp: str) -> list[RenderableType]:
-        room = max(8, width - LABEL - NUMBER)
+        room = max(8, width - LABEL_WIDTH - NUMBER_WIDTH)
         return [
             Text.assemble(
-                f"{label:<{LABEL}}",
+                f"{label:<{LABEL_WIDTH}}",
                 (f"{sparkline(values, room, top, ramp):<{room}}", style),
-                (f"{number:>{NUMBER}}", "bold"),
+                (f"{number:>{NUMBER_WIDTH}}", "bold"),
                 no_wrap=True,
             )
             for label, values, top, number, style in self._courses()
@@ -133,17 +189,16 @@ class Screen:
         probed = {one.name: one.fraction for one in metrics.inputs}
         lines: list[RenderableType] = []
         for name, windows in shown.items():
-            before, after = f"{self._called(name)[: LABEL - 5]:<{LABEL - 4}}0 s ", _age(windows)
+            called = self.names.get(name, name)[: LABEL_WIDTH - 5]
+            before = f"{called:<{LABEL_WIDTH - 4}}0 s "
+            after = f" {windows.seconds * len(windows.fractions):.3g} s"
             part = f"{100 * probed.get(name, 1.0):3.0f} % probed"
-            room = max(8, width - len(before) - len(after) - len(part) - SPACE)
+            room = max(8, width - len(before) - len(after) - len(part) - COLUMN_GAP)
             drawn = strip(windows, most, room, ramp)
             line = Text.assemble(before, drawn, after, no_wrap=True)
             line.append(f"{part:>{max(0, width - line.cell_len)}}", style="bold")
             lines.append(line)
         return lines
-
-    def _called(self, name: str) -> str:
-        return self.names.get(name, name)
 
     def _decided(self, width: int) -> list[RenderableType]:
         lines: list[RenderableType] = []
@@ -155,22 +210,18 @@ class Screen:
         return lines
 
     def _batches(self, width: int, rows: int) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, SPACE, 0, 0))
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, COLUMN_GAP, 0, 0))
         shown = list(self.recent)[-rows:]
         for name in self.columns:
-            most = max([len(name), *(len(cells.get(name, "-")) for cells in shown)]) + SPACE
+            most = max([len(name), *(len(cells.get(name, "-")) for cells in shown)]) + COLUMN_GAP
             width -= most
-            if width + SPACE < 0:
+            if width + COLUMN_GAP < 0:
                 break
             table.add_column(name, justify="right", no_wrap=True)
         names = self.columns[: len(table.columns)]
         for cells in shown:
             table.add_row(*(cells.get(name, "-") for name in names))
         return table
-
-
-def _age(windows: BasicWindows) -> str:
-    return f" {windows.seconds * len(windows.fractions):.3g} s"
 
 
 def _mode(metrics: JoinMetrics) -> tuple[str, str]:

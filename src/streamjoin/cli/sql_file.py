@@ -1,37 +1,38 @@
 """Read a SQL file and check all of it, as far as that needs no Spark, before anything starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from streamjoin.cli.fields import Section
 from streamjoin.cli.pipeline_file import (
     TEMPORARY_SINKS,
-    AnySink,
     PipelineFile,
     S,
-    Source,
+    is_endless,
     section,
     sink_model,
     source_model,
     spark_settings,
 )
-from streamjoin.cli.plan import destination, plan, spark_source
-from streamjoin.cli.sections import (
-    AVAILABLE_NOW,
-    GeneratorSource,
-    MetricsSection,
-    RunSection,
-    Section,
-)
+from streamjoin.cli.places import Sink, Source
+from streamjoin.cli.plan import destination, spark_source
+from streamjoin.cli.sections import AVAILABLE_NOW, MetricsSection, RunSection, on_a_budget
 from streamjoin.cli.table_file import TableFile, load_toml
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 
 if TYPE_CHECKING:
-    from streamjoin.spark.pipeline import Pipeline, SqlPipeline
+    from streamjoin.spark.pipeline import SqlPipeline
     from streamjoin.spark.sql import CreatedStream, Script
+
+_BY_STATEMENT: Final = ("type", "ddl", "select", "options")
+"""Keys that statements have words for; options of these names are Spark's."""
+_PAIR_ID: Final = "pair_id"
+_TRUTHS: Final = {"true": True, "false": False}
+"""What text means for a key that may be a name, too."""
 
 
 @dataclass(frozen=True)
@@ -41,31 +42,41 @@ class SqlFile:
     file: Path
     script: "Script"
     sources: Mapping[str, Source]
-    sink: AnySink
+    sink: Sink
     run: RunSection
     metrics: MetricsSection
     spark: Mapping[str, str]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A query calls its streams itself."""
+        return ()
+
+    @property
+    def places(self) -> tuple[Source | Sink, ...]:
+        """What is read, and where results go."""
+        return *self.sources.values(), self.sink
+
     def headline(self) -> str:
         """Say in one line what is joined."""
         query = self.script.query
-        streams = [s.stream for s in query.streams.sources]
+        streams = ", ".join(source.stream for source in query.streams.sources)
         windows = [given.value for given in query.clauses.window]
         within = " / ".join(f"{w.n} rows" if isinstance(w, Rows) else w.lower() for w in windows)
-        budget = query.clauses.budget
-        limit = "" if budget is None else f", on a budget of {budget.describe()}"
-        kind = query.streams.how.capitalize()
-        return f"{kind} join of {', '.join(streams)} by SQL within {within}{limit}"
+        kind = f"{query.streams.how.capitalize()} join of {streams} by SQL"
+        return f"{kind} within {within}{on_a_budget(query.clauses.budget)}"
 
     def plan(self, now: float, scratch: Path) -> "SqlPipeline":
-        """Make the pipeline; see `streamjoin.cli.plan`."""
+        """Make the pipeline; see `PipelineFile.plan`."""
         from streamjoin.spark.pipeline import SqlPipeline
 
         where = destination(self.file, self.sink, self.run, scratch)
         created = self.script.streams
+        lateness = [stream.lateness for stream in created if stream.lateness is not None]
         settings: dict[str, Any] = {
             "time": {stream.name: stream.time for stream in created if stream.time},
-            "lateness": _latest(created),
+            # a join has one: the largest
+            "lateness": max(lateness, key=lambda text: parse_duration(text, ""), default=None),
         }
         folder = "hot_keys" if len(self.script.query.streams.sources) == 2 else "shared"
         settings[folder] = f"{where['checkpoint']}_{folder}"
@@ -78,25 +89,12 @@ class SqlFile:
         )
 
 
-_BY_STATEMENT: Final = ("type", "ddl", "select", "options")
-"""Keys that statements have words for; options of these names are Spark's."""
-_PAIR_ID: Final = "pair_id"
-_TRUTHS: Final = {"true": True, "false": False}
-"""What text means for a key that may be a name, too."""
-
 Settings = PipelineFile | TableFile | SqlFile
 
 
 def read(file: Path) -> Settings:
     """Read and check a file of any kind."""
     return load_sql(file) if file.suffix == ".sql" else load_toml(file)
-
-
-def plan_of(settings: Settings, now: float, scratch: Path) -> "Pipeline":
-    """Make the pipeline of a file of any kind."""
-    if isinstance(settings, PipelineFile):
-        return plan(settings, now, scratch)
-    return settings.plan(now, scratch)
 
 
 def load_sql(file: Path) -> SqlFile:
@@ -107,7 +105,7 @@ def load_sql(file: Path) -> SqlFile:
     ConfigError
         With the file, line and column, what came and what is allowed.
     """
-    from streamjoin.spark.sql import read_script
+    from streamjoin.spark.sql import read_script, stream_name
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -116,28 +114,27 @@ def load_sql(file: Path) -> SqlFile:
         msg = f"{file}: cannot be read: {reason}"
         raise ConfigError(msg) from None
     script = read_script(text, str(file))
-    _check_streams(script)
+    names = [stream.name for stream in script.streams]
+    for source in script.query.streams.sources:
+        stream_name(script.query, source, names)
     target = script.target
     sources = {stream.name: _source(script, stream) for stream in script.streams}
-    sink = sink_model(target.format)
-    said = {"type": target.format} | ({} if target.path is None else {"path": target.path})
-    said |= _by_key(sink, dict(target.options))
-    found = SqlFile(
-        file=file,
-        script=script,
-        sources=sources,
-        sink=_checked(script, target.start, "INSERT INTO", sink, said),
-        run=RunSection(
-            trigger=target.every or AVAILABLE_NOW,
-            duration=target.duration,
-            checkpoint=target.checkpoint,
-            compare=False,
-        ),
-        metrics=MetricsSection(path=None, prometheus=None),
-        spark=_settings(script),
+    model = sink_model(target.format)
+    table = {"type": target.format} | ({} if target.path is None else {"path": target.path})
+    table |= _by_key(model, dict(target.options))
+    sink = _checked(script, target.start, "INSERT INTO", model, table)
+    run = RunSection(
+        trigger=target.every or AVAILABLE_NOW,
+        duration=target.duration,
+        checkpoint=target.checkpoint,
     )
-    _check_ending(found)
-    return found
+    try:
+        spark = spark_settings(dict(script.settings))
+    except ConfigError as error:
+        raise _at(script, 0, error) from None
+    settings = SqlFile(file, script, sources, sink, run, MetricsSection(), spark)
+    _check_ending(settings)
+    return settings
 
 
 def _source(script: "Script", stream: "CreatedStream") -> Source:
@@ -171,43 +168,20 @@ def _at(script: "Script", start: int, error: ConfigError) -> ConfigError:
     return ConfigError("\n".join(lines))
 
 
-def _settings(script: "Script") -> dict[str, str]:
-    try:
-        return spark_settings(dict(script.settings))
-    except ConfigError as error:
-        raise _at(script, 0, error) from None
-
-
-def _check_streams(script: "Script") -> None:
-    from streamjoin.spark.sql import stream_name
-
-    names = [stream.name for stream in script.streams]
-    for source in script.query.streams.sources:
-        stream_name(script.query, source, names)
-
-
-def _check_ending(found: SqlFile) -> None:
+def _check_ending(settings: SqlFile) -> None:
     """Refuse a stream without an end that is to be taken up to its end, and a lost checkpoint."""
-    script, target = found.script, found.script.target
+    script, target = settings.script, settings.script.target
     for stream in script.streams:
-        source = found.sources[stream.name]
-        endless = isinstance(source, GeneratorSource) and source.seconds is None
-        if endless and target.every is None:
+        if is_endless(settings.sources[stream.name]) and target.every is None:
             what = (
                 f"{stream.name} has no end; allowed: an option seconds, or INSERT INTO ... EVERY 2 "
                 "SECONDS"
             )
             raise script.text.error(stream.start, what)
-    lost = found.sink.path is None and target.format not in TEMPORARY_SINKS
+    lost = settings.sink.path is None and target.format not in TEMPORARY_SINKS
     if lost and target.checkpoint is None:
         what = (
             "no CHECKPOINT; allowed: CHECKPOINT 'folder' "
             f"(a {target.format} sink has no place for it by itself)"
         )
         raise script.text.error(target.start, what)
-
-
-def _latest(created: Sequence["CreatedStream"]) -> str | None:
-    """The largest of the streams' latenesses: a join has one."""
-    said = [stream.lateness for stream in created if stream.lateness is not None]
-    return max(said, key=lambda text: parse_duration(text, "LATENESS"), default=None)

@@ -1,17 +1,81 @@
-"""The closing table of a run: what came, what was found, what was left out and why."""
+"""How a run closes: what came, what was found, what was left out; what others would find."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from rich.console import Console
 from rich.table import Table
 
-from streamjoin.cli import from_table
-from streamjoin.cli.left_out import LeftOut
-from streamjoin.cli.totals import Totals
-from streamjoin.cli.units import clock
+from streamjoin.cli.display import Display
+from streamjoin.cli.job import Job
+from streamjoin.cli.totals import LeftOut, Row, Totals, clock, table_rows
 from streamjoin.metrics import JoinMetrics
 from streamjoin.metrics.words import size
 
-Row = tuple[str, str]
+if TYPE_CHECKING:
+    from streamjoin.cli.comparison import Comparison, Outcome
+
+AGAIN: Final = "Joining the same rows again, to compare"
+HOW: Final = (
+    "The last three lines were measured after the run, by joining the same rows again without a "
+    "budget. Random drop keeps so many rows of each batch, chosen at random, that it makes as many "
+    "comparisons as this join made in that batch; what it keeps it compares completely."
+)
+
+
+def close(job: Job, display: Display) -> None:
+    """Print the summary of a run, with what others would have found where that can be known."""
+    console = display.console
+    outcome = None if job.comparison is None else _compare(job.comparison, console)
+    rows = [] if outcome is None else compared_rows(outcome, display.totals.whole.rows_out)
+    places = job.pipeline.sink.place, job.kept_checkpoint, job.pipeline.late_rows
+    near = (place and _near(place) for place in places)
+    console.print(summary(display.totals, *near, left_out=display.left_out, more=rows))
+    if rows:
+        console.print(HOW, style="dim")
+
+
+def _compare(comparison: "Comparison", console: Console) -> "Outcome | None":
+    """Join all rows again; Ctrl-C leaves that out."""
+    with console.status(f"{AGAIN} ...") as status:
+        try:
+            return comparison.measure(
+                lambda batch, batches: status.update(f"{AGAIN}: batch {batch} of {batches}")
+            )
+        except KeyboardInterrupt:
+            return None
+
+
+def compared_rows(outcome: "Outcome", pairs: int) -> list[Row]:
+    """Lines of the summary: what an exact join, this one and one that drops rows find.
+
+    Examples
+    --------
+    >>> from streamjoin.cli.comparison import Outcome
+    >>> for row in compared_rows(Outcome(exact=2000, dropping=500), pairs=1500):
+    ...     print(*row, sep=": ")
+    an exact join finds: 2,000 pairs
+    this join found: 1,500 pairs (75.0 %)
+    random drop finds: 500 pairs (25.0 %)
+    """
+
+    def share(n: int) -> str:
+        return f"{n:,} pairs ({100 * n / outcome.exact if outcome.exact else 100:.1f} %)"
+
+    return [
+        ("an exact join finds", f"{outcome.exact:,} pairs"),
+        ("this join found", share(pairs)),
+        ("random drop finds", share(outcome.dropping)),
+    ]
+
+
+def _near(path: str) -> str:
+    """Write a path below the current folder as the user would type it."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
 
 
 def summary(
@@ -23,32 +87,23 @@ def summary(
     left_out: LeftOut | None = None,
     more: Sequence[Row] = (),
 ) -> Table:
-    """Make the closing table of a run.
-
-    Parameters
-    ----------
-    totals
-        What the run adds up to.
-    results, checkpoint, late_rows
-        Where these are, if anywhere.
-    left_out
-        What there is to show of a budget.
-    more
-        Lines to end with.
-    """
+    """Make the closing table of a run; `more` lines end it."""
     table = Table(title="Summary", title_justify="left", show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    rows = [*_came(totals), *_left_out(totals, late_rows, left_out or LeftOut()), *_used(totals)]
     places = (("results", results), ("checkpoint", checkpoint))
-    rows += [(name, place) for name, place in places if place is not None]
-    rows += more
-    for row in rows:
+    for row in (
+        *_flow(totals),
+        *_missing(totals.whole, late_rows, left_out or LeftOut()),
+        *_use(totals),
+        *((name, place) for name, place in places if place is not None),
+        *more,
+    ):
         table.add_row(*row)
     return table
 
 
-def _came(totals: Totals) -> list[Row]:
+def _flow(totals: Totals) -> list[Row]:
     seconds, whole = max(totals.seconds, 0.001), totals.whole
     rows = [
         ("batches", f"{len(totals.batch_seconds):,} in {clock(totals.seconds)}"),
@@ -58,8 +113,7 @@ def _came(totals: Totals) -> list[Row]:
     return rows + ([("rows without a partner", f"{whole.alone:,} of them")] if whole.alone else [])
 
 
-def _left_out(totals: Totals, late_rows: str | None, left_out: LeftOut) -> list[Row]:
-    whole = totals.whole
+def _missing(whole: JoinMetrics, late_rows: str | None, left_out: LeftOut) -> list[Row]:
     has_table = whole.kind == "table"
     return [
         *([] if has_table else [("late rows", late(whole, late_rows))]),
@@ -67,13 +121,12 @@ def _left_out(totals: Totals, late_rows: str | None, left_out: LeftOut) -> list[
         *([("rows ahead of the clock", f"{whole.ahead:,}")] if whole.ahead else []),
         *([("stale results withheld", f"{whole.stale:,}")] if whole.stale else []),
         *left_out.rows(whole),
-        *from_table.rows(whole),
+        *table_rows(whole),
     ]
 
 
-def _used(totals: Totals) -> list[Row]:
-    whole = totals.whole
-    mean, p95 = totals.mean_batch_seconds, totals.p95_batch_seconds
+def _use(totals: Totals) -> list[Row]:
+    whole, mean, p95 = totals.whole, totals.mean_batch_seconds, totals.p95_batch_seconds
     return [
         ("state at the end", f"{whole.state_rows:,} rows, {size(whole.state_bytes)}"),
         ("largest state", size(totals.peak_state_bytes)),

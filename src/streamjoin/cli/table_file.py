@@ -4,13 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from streamjoin.cli.pipeline_file import (
-    AnySink,
     PipelineFile,
-    Source,
     check,
     checked,
     expect,
@@ -18,15 +16,22 @@ from streamjoin.cli.pipeline_file import (
     section,
     source,
 )
-from streamjoin.cli.plan import destination, resolve, spark_source
-from streamjoin.cli.sections import MetricsSection, RunSection
-from streamjoin.cli.table_sections import (
-    TYPES,
+from streamjoin.cli.places import (
+    TABLE_TYPES,
     GeneratorTableSection,
     ParquetSection,
+    Sink,
+    Source,
     SqlSection,
-    TableJoinSection,
     TableSection,
+)
+from streamjoin.cli.plan import destination, resolve, spark_source
+from streamjoin.cli.sections import (
+    MetricsSection,
+    RunSection,
+    TableJoinSection,
+    as_budget,
+    on_a_budget,
 )
 from streamjoin.errors import ConfigError, StreamJoinError
 
@@ -34,14 +39,14 @@ if TYPE_CHECKING:
     from streamjoin.spark.pipeline import TablePipeline
     from streamjoin.tables.base import Table
 
-NEVER = "never"
-MODELS: Mapping[str | None, type[TableSection]] = {
+NEVER: Final = "never"
+MODELS: Final[Mapping[str | None, type[TableSection]]] = {
     "parquet": ParquetSection,
     "sql": SqlSection,
     "postgres": SqlSection,
     "generator": GeneratorTableSection,
 }
-ARGUMENTS = ("path", "uri", "table", "key")
+ARGUMENTS: Final = ("path", "uri", "table", "key")
 """Names with which the library's errors begin, and which are keys of the file too."""
 
 
@@ -54,21 +59,29 @@ class TableFile:
     stream: Source
     table: TableSection
     join: TableJoinSection
-    sink: AnySink
+    sink: Sink
     run: RunSection
     metrics: MetricsSection
     spark: Mapping[str, str]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the file calls its stream."""
+        return (self.stream_name,)
+
+    @property
+    def places(self) -> tuple[Source | Sink, ...]:
+        """What is read, and where results go."""
+        return self.stream, self.sink
+
     def headline(self) -> str:
         """Say in one line what is joined."""
-        join = self.join
-        limit = "" if join.budget is None else f", on a budget of {join.budget.made().describe()}"
-        on = dict(join.on) if isinstance(join.on, dict) else join.on
-        kind = f"{join.how.capitalize()} join of {self.stream_name} with the table"
-        return f"{kind} {self.table.name} on {on}{limit}"
+        on = dict(self.join.on) if isinstance(self.join.on, dict) else self.join.on
+        kind = f"{self.join.how.capitalize()} join of {self.stream_name} with the table"
+        return f"{kind} {self.table.name} on {on}{on_a_budget(as_budget(self.join.budget))}"
 
     def plan(self, now: float, scratch: Path) -> "TablePipeline":
-        """Make the pipeline; see `streamjoin.cli.plan`."""
+        """Make the pipeline; see `PipelineFile.plan`."""
         from streamjoin.spark.pipeline import TablePipeline
 
         where = destination(self.file, self.sink, self.run, scratch)
@@ -76,7 +89,7 @@ class TableFile:
             stream=spark_source(self.file, self.stream, now),
             table=self._opened(),
             join=self._arguments(where["checkpoint"]),
-            budget=None if self.join.budget is None else self.join.budget.made(),
+            budget=as_budget(self.join.budget),
             **where,
         )
 
@@ -95,7 +108,7 @@ class TableFile:
         join = self.join
         return {
             **join.model_dump(exclude={"budget", "refresh", "index_folder"}),
-            "budget": None if join.budget is None else join.budget.made(),
+            "budget": as_budget(join.budget),
             "refresh": None if join.refresh == NEVER else join.refresh,
             "index_folder": resolve(self.file, join.index_folder) or _beside(checkpoint),
         }
@@ -125,64 +138,55 @@ def _check(file: Path, document: dict[str, Any]) -> PipelineFile | TableFile:
     expect(isinstance(sources, dict), "sources", f"got {sources!r}; {one}")
     assert isinstance(sources, dict)
     expect(len(sources) == 1, "sources", f"got {len(sources)} ({', '.join(sources)}); {one}")
-    ((name, stream),) = ((name, source(name, said)) for name, said in sources.items())
-    return TableFile(
-        file=file,
-        stream_name=name,
-        stream=stream,
-        table=_table(document["table"]),
-        join=section("join", TableJoinSection, document.get("join", {})),
-        **outcome(document, {name: stream}),
-    )
+    ((name, stream),) = ((name, source(name, table)) for name, table in sources.items())
+    table = _table(document["table"])
+    join = section("join", TableJoinSection, document.get("join", {}))
+    return TableFile(file, name, stream, table, join, **outcome(document, {name: stream}))
 
 
-def _table(said: Any) -> TableSection:
-    kind = said.get("type") if isinstance(said, dict) else None
-    known = not isinstance(said, dict) or (isinstance(kind, str) and kind in MODELS)
-    expect(known, "table.type", f"got {kind!r}; allowed: {TYPES}")
-    return section("table", MODELS.get(kind, ParquetSection), said)
+def _table(table: Any) -> TableSection:
+    kind = table.get("type") if isinstance(table, dict) else None
+    known = not isinstance(table, dict) or (isinstance(kind, str) and kind in MODELS)
+    expect(known, "table.type", f"got {kind!r}; allowed: {TABLE_TYPES}")
+    return section("table", MODELS.get(kind, ParquetSection), table)
 
 
-def make_table(file: Path, said: TableSection) -> "Table":
+def make_table(file: Path, table: TableSection) -> "Table":
     """The table that a file names."""
-    if isinstance(said, GeneratorTableSection):
-        return _generated(Path(str(resolve(file, said.path))), said)
-    key = said.key if isinstance(said.key, str) else tuple(said.key)
-    if isinstance(said, ParquetSection):
-        from streamjoin.tables.parquet import parquet_table
+    from streamjoin.tables.parquet import parquet_table
 
-        path = resolve(file, said.path) or ""
-        return parquet_table(path, key, unique=said.unique, copy=said.is_copied)
+    path = resolve(file, table.path)
+    if isinstance(table, GeneratorTableSection):
+        from streamjoin.workloads.payloads import write_people
+
+        folder = Path(str(path))
+        try:
+            write_people(folder, table.rows, table.seed)
+        except OSError as error:
+            what = f"which cannot be written ({error.strerror}); allowed: a folder"
+            expect(False, "table.path", f"got {table.path!r}, {what}")
+        return parquet_table(folder, "person", unique=True, copy=table.is_copied)
+    key = table.key if isinstance(table.key, str) else tuple(table.key)
+    if isinstance(table, ParquetSection):
+        return parquet_table(path or "", key, unique=table.unique, copy=table.is_copied)
     from streamjoin.tables.sql import sql_table
 
     return sql_table(
-        _address(file, said),
-        said.table,
+        _address(table, path),
+        table.table,
         key,
-        unique=said.unique,
-        version=said.version,
-        rows_per_partition=said.rows_per_partition,
+        unique=table.unique,
+        version=table.version,
+        rows_per_partition=table.rows_per_partition,
     )
 
 
-def _generated(folder: Path, said: GeneratorTableSection) -> "Table":
-    from streamjoin.tables.parquet import parquet_table
-    from streamjoin.workloads.payloads import write_people
-
-    try:
-        write_people(folder, said.rows, said.seed)
-    except OSError as error:
-        what = f"got {said.path!r}, which cannot be written ({error.strerror}); allowed: a folder"
-        expect(False, "table.path", what)
-    return parquet_table(folder, "person", unique=True, copy=said.is_copied)
-
-
-def _address(file: Path, said: SqlSection) -> str:
-    if said.uri_env is not None:
-        return os.environ.get(said.uri_env, "")
-    if said.path is None:
-        return said.uri or ""
-    if "://" in said.path:
+def _address(table: SqlSection, path: str | None) -> str:
+    if table.uri_env is not None:
+        return os.environ.get(table.uri_env, "")
+    if table.path is None:
+        return table.uri or ""
+    if "://" in table.path:
         msg = "path: got an address; allowed: a file (an address is a uri)"
         raise ConfigError(msg)
-    return f"sqlite://{quote(str(resolve(file, said.path)))}"
+    return f"sqlite://{quote(str(path))}"

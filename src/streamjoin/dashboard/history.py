@@ -54,13 +54,13 @@ class JoinHistory:
     def add(self, metrics: JoinMetrics, span: float) -> None:
         """Add a batch that stands for so many seconds; strips that cannot be are left out."""
         metrics = replace(metrics, windows=sound(metrics.windows))
-        point = Point.of(metrics, span)
+        point = Point.from_batch(metrics, span)
         newest = self.newest
         if newest is not None:
             point.at = max(point.at, newest.at)  # a clock that was set back
         self.latest = metrics
         if self.total is None:
-            self.total = Point.of(metrics, span)
+            self.total = Point.from_batch(metrics, span)
         else:
             self.total.add(point)
         self._keep(point, 0)

@@ -65,8 +65,8 @@ def packed(windows: BasicWindows) -> bytes:
     """
     cells = grouped(windows)
     if not cells.compared:
-        all_found = sum(cells.found) or 1.0
-        shares = bytes(_productivity(found / all_found) for found in cells.found)
+        all_pairs = sum(cells.found) or 1.0
+        shares = bytes(_productivity(pairs / all_pairs) for pairs in cells.found)
         return bytes([100]) * len(cells.found) + shares
     parts = bytes(
         round(100 * part) if every else NOTHING_TO_PROBE
@@ -119,8 +119,8 @@ class Point:
     --------
     >>> from streamjoin.metrics import InputMetrics
     >>> batch = JoinMetrics(at=100.0, seconds=0.5, inputs=(InputMetrics("left", rows=30),), pairs=9)
-    >>> point = Point.of(batch, span=1.0)
-    >>> point.add(Point.of(batch, span=2.0))
+    >>> point = Point.from_batch(batch, span=1.0)
+    >>> point.add(Point.from_batch(batch, span=2.0))
     >>> point.span, point.sum("rows"), dict(point.values())["in:left"], point.recall()
     (3.0, 60.0, 20.0, (1.0, 1.0, 1.0))
     """
@@ -135,7 +135,7 @@ class Point:
     _packed: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, metrics: JoinMetrics, span: float) -> "Point":
+    def from_batch(cls, metrics: JoinMetrics, span: float) -> "Point":
         """The point of a batch; ValueError or TypeError if its values cannot be."""
         counts = _counts(metrics)
         others = metrics.at + metrics.batch + metrics.state_rows + span

@@ -136,8 +136,8 @@ class BasicWindows:
         if not self.compared:
             return ()
         return tuple(
-            found / (done + left_out) if done + left_out else 0.0
-            for found, done, left_out in zip(self.found, self.compared, self.skipped, strict=True)
+            pairs / (done + left_out) if done + left_out else 0.0
+            for pairs, done, left_out in zip(self.found, self.compared, self.skipped, strict=True)
         )
 
     def __add__(self, other: "BasicWindows") -> "BasicWindows":

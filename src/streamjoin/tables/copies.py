@@ -53,16 +53,12 @@ class Copies:
     def __init__(
         self, folder: Folder, schema: pa.Schema, key: Sequence[str], kept: Path, memory: int
     ) -> None:
-        self._folder, self._schema, self._key, self._kept = folder, schema, key, kept
+        self._schema, self._key, self._kept, self.files = schema, key, kept, folder.files
         self._reader = Reader(folder, schema)
         self._names: dict[tuple[str, Stamp], str] = {}
         self._copies: dict[str, _Copy] = {}
         self._may_touch = max(_LEAST_MEMORY, memory) // 4
         self._touched = 0
-
-    def files(self) -> dict[str, Stamp]:
-        """The files there are."""
-        return self._folder.files()
 
     def has(self, path: str, stamp: Stamp) -> bool:
         """Whether there is a copy."""

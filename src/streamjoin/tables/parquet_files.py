@@ -47,15 +47,14 @@ class Folder:
         """The data files there are, by path; names that begin with a dot or _ are none."""
         system, root = self.connect()
         try:
-            found = system.get_file_info(root)
-            if found.type == pafs.FileType.Directory:
+            top = system.get_file_info(root)
+            inside = [top]
+            if top.type == pafs.FileType.Directory:
                 inside = system.get_file_info(pafs.FileSelector(root, recursive=True))
-            else:
-                inside = [found]
         except OSError as error:
             msg = f"the table {self.address} cannot be listed ({error}); try again when it can"
             raise TableError(msg) from error
-        if found.type == pafs.FileType.NotFound:
+        if top.type == pafs.FileType.NotFound:
             msg = f"the table {self.address} is not there; name a folder of Parquet files"
             raise TableError(msg)
         return {
@@ -98,12 +97,8 @@ class Reader:
                     raise _unreadable(path, "it is no longer there")
                 if (info.size, info.mtime_ns or 0) != stamp:
                     raise _unreadable(path, "it has another size or date")
-                opened = pq.ParquetFile(
-                    path,
-                    filesystem=self._system,
-                    pre_buffer=False,
-                    page_checksum_verification=True,
-                )
+                how = {"pre_buffer": False, "page_checksum_verification": True}
+                opened = pq.ParquetFile(path, filesystem=self._system, **how)
             except (pa.ArrowException, OSError) as error:
                 raise _unreadable(path, error) from error
             self._open[path, stamp] = opened
@@ -183,40 +178,24 @@ def _unreadable(path: str, error: Exception | str) -> TableError:
     )
 
 
-class RowGroups:
-    """Reads row groups; the index says which of them have a key."""
+class RowGroups(Reader):
+    """A table whose partitions are row groups; the index says which of them have a key."""
 
     by_row = False
 
     def __init__(self, folder: Folder, schema: pa.Schema, key: Sequence[str]) -> None:
-        self._folder, self._key = folder, key
-        self._reader = Reader(folder, schema)
-
-    def files(self) -> dict[str, Stamp]:
-        """The files there are."""
-        return self._folder.files()
+        super().__init__(folder, schema)
+        self.files, self._key = folder.files, key
 
     def has(self, path: str, stamp: Stamp) -> bool:
         """Always: nothing but its keys was needed."""
         return True
 
-    def rows_of(self, path: str, stamp: Stamp) -> tuple[int, ...]:
-        """How many rows each row group of a file has."""
-        return self._reader.rows_of(path, stamp)
-
     def keys_of(self, path: str, stamp: Stamp, part: int) -> Iterator[tuple[Keys, Rows]]:
         """Keys of a row group that are not null."""
-        for rows in self._reader.parts(path, stamp, part, self._key):
+        for rows in self.parts(path, stamp, part, self._key):
             yield key_numbers(key_columns(rows, self._key))
-
-    def keep(self, files: dict[str, Stamp]) -> None:
-        """Close other files."""
-        self._reader.keep(files)
-
-    def read(self, path: str, stamp: Stamp, part: int, columns: Sequence[str]) -> pa.Table:
-        """The rows of a row group."""
-        return self._reader.read(path, stamp, part, columns)
 
     def close(self) -> None:
         """Close all files."""
-        self._reader.keep({})
+        self.keep({})

@@ -11,7 +11,7 @@ from streamjoin.errors import ConfigError
 from streamjoin.tables.base import KeyColumns
 from streamjoin.tables.database import Column, Database, Layout, quoted
 
-_SAMPLE: Final = 64
+_SAMPLED_PAGES: Final = 64
 """Pages whose rows are counted where the server has no estimate."""
 _NUMERIC: Final = re.compile(r"numeric\((\d+),(\d+)\)")
 _KINDS: Final = {
@@ -38,8 +38,8 @@ def arrow_type(sql_type: str) -> pa.DataType:
     >>> arrow_type("numeric(12,2)"), arrow_type("bigint"), arrow_type("uuid")
     (Decimal128Type(decimal128(12, 2)), DataType(int64), DataType(string))
     """
-    if (found := _NUMERIC.fullmatch(sql_type)) and int(found[1]) <= 38:
-        return pa.decimal128(int(found[1]), int(found[2]))
+    if (digits := _NUMERIC.fullmatch(sql_type)) and int(digits[1]) <= 38:
+        return pa.decimal128(int(digits[1]), int(digits[2]))
     return _KINDS.get(re.sub(r"\(\d+\)", "", sql_type), pa.string())
 
 
@@ -50,7 +50,7 @@ class Postgresql:
         """By the server's catalogue; what Arrow has no type for comes as text."""
         sql = (
             "SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute "
-            f"WHERE attrelid = {_oid(database)} AND attnum > 0 AND NOT attisdropped "
+            f"WHERE attrelid = {self._oid(database)} AND attnum > 0 AND NOT attisdropped "
             "ORDER BY attnum"
         )
         return [_column(row["attname"], row["type"]) for row in database.query(sql).to_pylist()]
@@ -65,31 +65,35 @@ class Postgresql:
 
     def from_(self, database: Database) -> str:
         """The table's name, with its schema if that is in front of it."""
-        return _from(database)
+        return ".".join(quoted(part) for part in database.table.split("."))
+
+    def _oid(self, database: Database) -> str:
+        name = self.from_(database).replace("'", "''")
+        return f"to_regclass('{name}')"
 
     def layout(self, database: Database, rows_per_partition: int) -> Layout:
         """Ranges of pages with about as many rows."""
         sql = (
             "SELECT relkind::text, reltuples::float8 AS rows, relpages::float8 AS known, "
             "(pg_relation_size(oid) / current_setting('block_size')::bigint)::bigint AS pages "
-            f"FROM pg_class WHERE oid = {_oid(database)}"
+            f"FROM pg_class WHERE oid = {self._oid(database)}"
         )
-        found = database.query(sql).to_pylist()[0]
-        if found["relkind"] not in ("r", "m"):
+        table = database.query(sql).to_pylist()[0]
+        if table["relkind"] not in ("r", "m"):
             msg = (
                 f"table: {database.table!r} is a view or has parts of its own, so it has no "
                 "pages; allowed: an ordinary table or a materialized view"
             )
             raise ConfigError(msg)
-        pages, known = int(found["pages"]), found["known"]
-        dense = found["rows"] / known if known > 0 else self._rows_per_page(database, pages)
+        pages, known = int(table["pages"]), table["known"]
+        dense = table["rows"] / known if known > 0 else self._rows_per_page(database, pages)
         step = max(1, round(rows_per_partition / max(dense, 1e-9))) if dense else max(1, pages)
         return Layout(np.arange(0, max(1, pages), step), round(dense * pages))
 
     def _rows_per_page(self, database: Database, pages: int) -> float:
         if not pages:
             return 0.0
-        few = min(pages, _SAMPLE)
+        few = min(pages, _SAMPLED_PAGES)
         sql = f"SELECT count(*) FROM {self.from_(database)} WHERE {self.within(None, few)}"
         return int(database.query(sql).column(0)[0].as_py()) / few
 
@@ -104,7 +108,7 @@ class Postgresql:
         sql = (
             "SELECT concat_ws('-', pg_relation_filenode(relid), pg_relation_size(relid), "
             "n_tup_ins, n_tup_upd, n_tup_del) "
-            f"FROM pg_stat_all_tables WHERE relid = {_oid(database)}"
+            f"FROM pg_stat_all_tables WHERE relid = {self._oid(database)}"
         )
         return "".join(map(str, database.query(sql).column(0).to_pylist()))
 
@@ -113,8 +117,8 @@ class Postgresql:
         sql = (
             "SELECT array_agg(a.attname::text ORDER BY k.i) AS names, bool_and(indisunique) AS u "
             "FROM pg_index x, unnest(x.indkey::smallint[]) WITH ORDINALITY k(n, i), pg_attribute a "
-            f"WHERE x.indrelid = {_oid(database)} AND a.attrelid = x.indrelid AND a.attnum = k.n "
-            "AND x.indisvalid AND x.indpred IS NULL AND x.indexprs IS NULL "
+            f"WHERE x.indrelid = {self._oid(database)} AND a.attrelid = x.indrelid "
+            "AND a.attnum = k.n AND x.indisvalid AND x.indpred IS NULL AND x.indexprs IS NULL "
             "AND k.i <= x.indnkeyatts GROUP BY x.indexrelid"
         )
         return [(tuple(row["names"]), row["u"]) for row in database.query(sql).to_pylist()]
@@ -150,15 +154,6 @@ def _column(name: str, sql_type: str) -> Column:
     if kind == pa.string() or pa.types.is_decimal(kind):
         selected = f"{selected}::text AS {selected}"
     return Column(name, sql_type, kind, selected)
-
-
-def _oid(database: Database) -> str:
-    name = _from(database).replace("'", "''")
-    return f"to_regclass('{name}')"
-
-
-def _from(database: Database) -> str:
-    return ".".join(quoted(part) for part in database.table.split("."))
 
 
 def _array(column: Column, number: int) -> str:

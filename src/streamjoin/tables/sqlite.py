@@ -41,12 +41,10 @@ def arrow_type(declared: str) -> pa.DataType:
     (DataType(string), Decimal128Type(decimal128(12, 2)), DataType(binary))
     """
     name = declared.upper()
-    if found := _DECIMAL.search(name):
-        return pa.decimal128(min(38, int(found[1])), int(found[2] or 0))
-    for part, kind in _KINDS:
-        if part in name:
-            return kind
-    return pa.string() if name else pa.binary()
+    if digits := _DECIMAL.search(name):
+        return pa.decimal128(min(38, int(digits[1])), int(digits[2] or 0))
+    rest = pa.string() if name else pa.binary()
+    return next((kind for part, kind in _KINDS if part in name), rest)
 
 
 class Sqlite:
@@ -62,8 +60,8 @@ class Sqlite:
 
     def tables(self, database: Database) -> list[str]:
         """Tables and views."""
-        found = database.query("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
-        return [str(name) for name in found.column(0).to_pylist()]
+        names = database.query("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
+        return [str(name) for name in names.column(0).to_pylist()]
 
     def from_(self, database: Database) -> str:
         """The table's name."""
@@ -73,8 +71,8 @@ class Sqlite:
         """Ranges of rowid of about as many rows."""
         name = self.from_(database)
         kind = f"SELECT type, wr FROM pragma_table_list({_text(database.table)})"
-        found = database.query(kind).to_pylist()
-        if found and (found[0]["type"] != "table" or found[0]["wr"]):
+        tables = database.query(kind).to_pylist()
+        if tables and (tables[0]["type"] != "table" or tables[0]["wr"]):
             msg = (
                 f"table: {database.table!r} is a view or has no rowid, so it has no partitions; "
                 "allowed: an ordinary table"
@@ -101,8 +99,8 @@ class Sqlite:
     def version(self, database: Database) -> str:
         """Sizes and times of the file and its log: changes of other tables count too."""
         path = database.address.path
-        found = [file.stat() for file in (Path(path), Path(f"{path}-wal")) if file.exists()]
-        return "-".join(f"{stat.st_size}:{stat.st_mtime_ns}" for stat in found)
+        stats = [file.stat() for file in (Path(path), Path(f"{path}-wal")) if file.exists()]
+        return "-".join(f"{stat.st_size}:{stat.st_mtime_ns}" for stat in stats)
 
     def indexes(self, database: Database) -> list[tuple[tuple[str, ...], bool]]:
         """Its indexes, and the primary key where that is the rowid."""
@@ -112,13 +110,13 @@ class Sqlite:
             f"FROM pragma_index_list({name}) l, pragma_index_info(l.name) c "
             "WHERE l.partial = 0 ORDER BY l.seq, c.seqno"
         )
-        found: dict[str, tuple[list[str], bool]] = {}
+        indexes: dict[str, tuple[list[str], bool]] = {}
         for row in database.query(sql).to_pylist():
-            found.setdefault(row["i"], ([], bool(row["u"])))[0].append(str(row["c"]))
+            indexes.setdefault(row["i"], ([], bool(row["u"])))[0].append(str(row["c"]))
         sql = f"SELECT name FROM pragma_table_info({name}) WHERE pk > 0 AND upper(type) = 'INTEGER'"
         primary = database.query(sql).column(0).to_pylist()
         rowid = [((str(primary[0]),), True)] if len(primary) == 1 else []
-        return [(tuple(names), unique) for names, unique in found.values()] + rowid
+        return [(tuple(names), unique) for names, unique in indexes.values()] + rowid
 
     def rows(
         self, database: Database, wanted: str, key: Sequence[Column], keys: KeyColumns

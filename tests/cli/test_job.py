@@ -9,9 +9,8 @@ from urllib.request import urlopen
 import pytest
 from rich.console import Console
 
-from streamjoin.cli.job import Job
+from streamjoin.cli.job import Job, _explained, recorder
 from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.recording import _explained, recorder
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import read_records
@@ -23,7 +22,7 @@ KEPT = GOOD.replace('"noop"', '"parquet"\npath = "out"')
 
 def job(folder: Path, text: str, metrics: str = "", *, has_page: bool = False) -> Job:
     file = write(folder, f"{text}\n[metrics]\n{metrics}\n")
-    return Job.of(load(file), folder / "scratch", has_page=has_page)
+    return Job.make(load(file), folder / "scratch", has_page=has_page)
 
 
 def test_records_are_with_the_checkpoint_unless_the_file_says_otherwise(tmp_path: Path) -> None:
