@@ -30,7 +30,6 @@ from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.multi import arguments
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.logic import MultiJoinLogic
-from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
@@ -43,6 +42,7 @@ from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
+from streamjoin.metrics.catalogue import Counts
 from streamjoin.shedding.plan_limits import Observed, Whole
 from streamjoin.tables.base import Changes, Table
 

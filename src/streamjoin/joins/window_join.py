@@ -17,7 +17,7 @@ from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
 from streamjoin.joins.base import MAX_BYTES, BlobKey, Env, JoinLogic, OutputColumn
 from streamjoin.joins.progress import Progress
-from streamjoin.metrics import METRIC_NAMES
+from streamjoin.metrics.catalogue import TWO_STREAM_COUNTERS
 from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.regulation import Shedding, SheddingState
 
@@ -105,7 +105,7 @@ class WindowJoin:
     @property
     def counter_names(self) -> tuple[str, ...]:
         """What is counted."""
-        return METRIC_NAMES
+        return TWO_STREAM_COUNTERS
 
     @property
     def piece_bytes(self) -> int:

@@ -1,9 +1,10 @@
 """What is known of a join while it runs: nothing disappears without a number.
 
-Reading order: `counts` (what one shard counts in a batch), `details` (what it tells besides: how
-old results are, what was probed where), `model` (`JoinMetrics`: one form for all joins, of a batch
-or of many), `words` (the same in lines for people), `records` (what is written, a line each),
-`recorder` (from batches to records, and what changes), `prometheus`. None of it knows Spark.
+Reading order: `catalogue` (all names of counters) and `counts` (those of two streams), `details`
+(what a shard tells besides: how old results are, what was probed where), `model` (`JoinMetrics`:
+one form for all joins, of a batch or of many), `words` (the same in lines for people), `records`
+(what is written, a line each), `recorder` (from batches to records, and what changes),
+`prometheus`. None of it knows Spark.
 """
 
 from streamjoin.metrics.counts import METRIC_NAMES, JoinCounts

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from scripts.check_docs import ROOT
-from streamjoin.joins.multi.metrics import names
-from streamjoin.joins.table.shard import TABLE_COUNTERS as TABLE_NAMES
 from streamjoin.metrics import METRIC_NAMES
+from streamjoin.metrics.catalogue import TABLE_COUNTERS as TABLE_NAMES
+from streamjoin.metrics.catalogue import many_stream_counters as names
 
 ADVICE = re.compile(r'Advice\(\s*"(\w+)"')
 

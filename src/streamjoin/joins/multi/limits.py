@@ -5,12 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.metrics import Details
+from streamjoin.metrics.catalogue import Counts
 from streamjoin.planning.many.plan_model import Floats
 from streamjoin.planning.many.planners import Analyst
 from streamjoin.planning.many.tree import Tree

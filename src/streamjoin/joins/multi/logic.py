@@ -20,7 +20,6 @@ from streamjoin.joins.late_rows import LateRows, split_late
 from streamjoin.joins.looking import ENOUGH, AgesSeen
 from streamjoin.joins.multi.halfway import HalfwayJoin
 from streamjoin.joins.multi.limits import Limits
-from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.nary import NaryJoin
 from streamjoin.joins.multi.ordering import release
 from streamjoin.joins.multi.reordering import reorder, situation, without_limits
@@ -32,6 +31,7 @@ from streamjoin.joins.multi.turns import turns_of
 from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
 from streamjoin.metrics import Details
+from streamjoin.metrics.catalogue import Counts
 from streamjoin.planning.many.nary import (
     ALL_SETS,
     Sizes,

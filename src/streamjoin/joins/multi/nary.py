@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin._typing import Keys, Positions
-from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.probing import Found, Probing
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import Piece, States
 from streamjoin.joins.multi.tuples import Tuples, combine, overlap
 from streamjoin.joins.multi.turns import Turn
+from streamjoin.metrics.catalogue import Counts
 
 TOGETHER: Final = 1 << 17
 """Intermediate tuples that probe on together, if there are as many."""

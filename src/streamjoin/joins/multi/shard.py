@@ -9,11 +9,11 @@ import pyarrow as pa
 from streamjoin.core.window import BasicWindow
 from streamjoin.joins.base import MAX_BYTES, Env, Late, OutputColumn, WindowStore
 from streamjoin.joins.multi.logic import MultiJoinLogic
-from streamjoin.joins.multi.metrics import names
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.packed import PackedRow, unpack
 from streamjoin.metrics import Details
+from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plan_limits import Observed, Whole
 
@@ -39,7 +39,7 @@ class PlanOperator:
     @property
     def counter_names(self) -> tuple[str, ...]:
         """What is counted."""
-        return names(self.counted_inputs)
+        return many_stream_counters(self.counted_inputs)
 
     @property
     def piece_bytes(self) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from streamjoin._names import ANY_CASE, Naming
 from streamjoin.errors import ConfigError
 from streamjoin.joins.columns import position_of
-from streamjoin.joins.multi import metrics
+from streamjoin.metrics.catalogue import PER_INPUT, many_stream_counters
 
 T = TypeVar("T")
 _RESERVED: Final = "_"
@@ -31,10 +31,11 @@ def check_streams(streams: object) -> None:
                 "different for each stream"
             )
             raise ConfigError(msg)
-    counters = Counter(metrics.names([name.lower() for name in streams]))
+    counters = Counter(many_stream_counters([name.lower() for name in streams]))
     for name in streams:
         own = next(
-            (f"{x}_{name}" for x in metrics.PER_INPUT if counters[f"{x}_{name}".lower()] > 1), None
+            (f"{x}_{name}" for x in PER_INPUT if counters[f"{x}_{name}".lower()] > 1),
+            None,
         )
         if own is not None:
             msg = (

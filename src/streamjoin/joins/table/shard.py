@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,15 +15,8 @@ from streamjoin.joins.table.settings import TableJoin
 from streamjoin.joins.table.shaping import unpack_rows
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.metrics import Details
+from streamjoin.metrics.catalogue import TABLE_COUNTERS
 from streamjoin.tables.access import TableAccess
-
-TABLE_COUNTERS: Final = (
-    "rows", "null", "hits", "looked_up", "loads", "pairs", "alone", "waiting_rows", "spilled_rows",
-    "shed", "reloaded", "cached_rows", "state_bytes", "work", "busiest", "cpu_us",
-)  # fmt: skip
-"""Rows that came, that had no key, that the front stage answered, that were looked up; partitions
-loaded; results with a table row and without; rows that wait, that are spilled, that were spilled
-now and that came again now; table rows that are cached; bytes of all that is kept."""
 
 
 @dataclass(frozen=True)

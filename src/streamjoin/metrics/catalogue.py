@@ -1,8 +1,14 @@
-"""What a join of many streams counts."""
+"""The catalogue of counters: all names that a join's shards send to the driver, by kind of join.
+
+Two streams count the fields of `counts.JoinCounts`; many streams some of each input and some of the
+whole plan; a join with a table has its own. Shards send numbers in the order of these names.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
+
+from streamjoin.metrics.counts import METRIC_NAMES
 
 PER_INPUT: Final = (
     "rows", "late", "idle_late", "null", "ahead", "probed", "skipped", "state_rows", "state_bytes",
@@ -45,13 +51,23 @@ cannot be had, `reordered` changes of the plan, `nary` shards that work as one n
 
 Counts = Counter[str]
 
+TWO_STREAM_COUNTERS: Final = METRIC_NAMES
 
-def names(inputs: Sequence[str]) -> tuple[str, ...]:
-    """Names of all counters of a join of these inputs.
+TABLE_COUNTERS: Final = (
+    "rows", "null", "hits", "looked_up", "loads", "pairs", "alone", "waiting_rows", "spilled_rows",
+    "shed", "reloaded", "cached_rows", "state_bytes", "work", "busiest", "cpu_us",
+)  # fmt: skip
+"""Rows that came, that had no key, that the front stage answered, that were looked up; partitions
+loaded; results with a table row and without; rows that wait, that are spilled, that were spilled
+now and that came again now; table rows that are cached; bytes of all that is kept."""
+
+
+def many_stream_counters(inputs: Sequence[str]) -> tuple[str, ...]:
+    """What a join of these inputs counts.
 
     Examples
     --------
-    >>> names(["a", "b"])[:4]
+    >>> many_stream_counters(["a", "b"])[:4]
     ('rows_a', 'rows_b', 'late_a', 'late_b')
     """
     return (*(f"{what}_{name}" for what in PER_INPUT for name in inputs), *OF_ALL)
