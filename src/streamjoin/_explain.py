@@ -111,14 +111,14 @@ def explain(
         msg = f"format: got {format!r}; allowed: {', '.join(map(repr, get_args(Format)))}"
         raise ConfigError(msg)
     if isinstance(frame, str | Path):
-        found = _explain_file(frame, rates, selectivities)
+        explanation = _explain_file(frame, rates, selectivities)
     else:
         from streamjoin.spark.explain import explain_frame
 
-        found = explain_frame(frame, rates, selectivities)
+        explanation = explain_frame(frame, rates, selectivities)
     if format == "text":
-        return found
-    return found.to_json() if format == "json" else found.to_svg()
+        return explanation
+    return explanation.to_json() if format == "json" else explanation.to_svg()
 
 
 def _explain_file(

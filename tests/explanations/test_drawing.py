@@ -5,9 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from streamjoin.explanations.drawing import draw, width
 from streamjoin.explanations.explanation import tree_lines
-from streamjoin.explanations.layout import width
-from streamjoin.explanations.svg import draw
 from streamjoin.joins.report import Card, Lane
 
 SVG = "{http://www.w3.org/2000/svg}"

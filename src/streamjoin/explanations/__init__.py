@@ -1,7 +1,8 @@
 """What a join will do: in words, as JSON and as a drawing, before it runs. Knows no Spark.
 
 Read `plans` (joins as they will run, which explain themselves), `asked` (what is known of their
-streams) and `explanation` (reports as text, JSON and SVG; `layout` and `svg` draw). A report
+streams) and `explanation` (reports as text, JSON and SVG; `drawing` draws). A report
 (`joins/report.py`) is made by `window` (two streams), `many` (many streams), `table` (a table) and
-`query` (SQL), each of which says what to read next; `expected` and `wording` are what they share.
+`query` (SQL), each of which says what to read next; `explainer`, `expected` and `wording` are what
+they share.
 """

@@ -104,11 +104,11 @@ def rates_by_join(rates: Rates, joins: Sequence[AnyPlan]) -> dict[str, JoinRates
         msg = f"rates: got {rates!r} for {len(known)} joins; allowed: {{{first.name!r}: {form}}}"
         raise ConfigError(msg)
     by_name = {first.name: rates} if by_name is None else by_name
-    for name, said in by_name.items():
+    for name, given in by_name.items():
         if name not in known:
             msg = f"rates: got a join {name!r}; allowed: {', '.join(known)}"
             raise ConfigError(msg)
-        _check_rates(said, known[name].stream_names)
+        _check_rates(given, known[name].stream_names)
     return dict(by_name)  # type: ignore[arg-type]  # checked
 
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from streamjoin.explanations.wording import BATCH_SECONDS, about, counted, percent
-from streamjoin.joins.report import Advice, Card
-
-if TYPE_CHECKING:
-    from streamjoin.sql_text.query_plan import QueryPlan
+from streamjoin.core.stream import Stream
+from streamjoin.durations import format_duration
+from streamjoin.explanations.wording import about, aligned, counted, percent
+from streamjoin.joins.report import Advice
 
 Basis = Literal["sample", "given", "assumed"]
 """Whether a sample of the streams shows something, the user said it, or it is assumed."""
+Resource = Literal["cpu", "memory"]
 BASES: Final[dict[Basis, str]] = {
     "sample": "as in a sample of the generated streams",
     "given": "as given",
@@ -19,11 +19,13 @@ BASES: Final[dict[Basis, str]] = {
     "match, if it is known",
 }
 ITSELF: Final = "; a stream is joined with itself, and results of a row with itself come on top"
-PARTS: Final = (1.0, 0.5, 0.25, 0.1)
+BUDGET_PARTS: Final = (1.0, 0.5, 0.25, 0.1)
 """Parts of what is needed that budgets are explained for."""
-TIGHT: Final = 0.5
+TIGHT_SHARE: Final = 0.5
 """Spark itself needs CPU too: with more than this part of it for the join there may be too
 little."""
+LONG_US: Final = 86_400_000_000
+"""Windows of more than a day are warned of."""
 _BESIDES: Final = "what Spark takes to read, to shuffle and to write rows comes on top"
 _HEAD: Final = ("of the need", "budget", "recall", "what gives way")
 
@@ -67,7 +69,7 @@ class Expected:
             return f"{needed}, for everything."
         if self.share > 1:
             return f"{needed}: too much, the query would fall behind."
-        if self.share > TIGHT:
+        if self.share > TIGHT_SHARE:
             return f"{needed}: that is tight, as Spark needs CPU too."
         return f"{needed}: it fits."
 
@@ -86,7 +88,7 @@ class Expected:
 class Meaning:
     """What a budget of some size would mean."""
 
-    resource: Literal["cpu", "memory"]
+    resource: Resource
     part: float  # of what the join needs
     budget: str  # as an argument of `streamjoin.Budget`
     gives_way: str
@@ -106,15 +108,10 @@ class Meanings:
     rows: tuple[Meaning, ...]
     note: str
 
-    def table(self) -> Iterator[str]:
+    def table(self) -> list[str]:
         """The table, aligned, and the note."""
-        if self.rows:
-            lines = [_HEAD, *(row.cells() for row in self.rows)]
-            need, budget, recall = (max(len(line[i]) for line in lines) for i in range(3))
-            for line in lines:
-                head = f"{line[0]:<{need}}  {line[1]:<{budget}}  {line[2]:>{recall}}"
-                yield f"{head}  {line[3]}"
-        yield self.note
+        rows = [_HEAD, *(row.cells() for row in self.rows)] if self.rows else []
+        return [*aligned(rows, "<<><"), self.note]
 
 
 def numbers_of(part: "Expected | Meanings | None") -> dict[str, Any] | None:
@@ -140,70 +137,33 @@ def cpu_words(receiving: float, comparing: float, cores: int, what: str) -> str:
     )
 
 
-def kept_within(limits: str, fits: bool, share: float, expected: Expected | None) -> str:
-    """What a budget leaves of the results."""
-    batches = f", for batches of {BATCH_SECONDS:g} s," if "a batch" in limits else ""
-    budget = f"The budget ({limits}){batches}"
-    if fits:
-        return f"{budget} is enough: nothing is left out."
-    rows = "" if expected is None else f", {about(share * expected.rows_per_second)} rows/s"
-    return f"{budget} is less than it takes: about {percent(share)} of the results come out{rows}."
+def left_to_spark(conditions: Sequence[str], what: str) -> Iterator[Advice]:
+    """A warning for each condition that only Spark can evaluate."""
+    for text in conditions:
+        yield Advice(
+            "left_to_spark",
+            f"{text} is left to Spark: {what} are built first and dropped afterwards, and the "
+            "counters count them",
+        )
 
 
-def look_out(warnings: Sequence[Advice]) -> Iterator[str]:
-    """The last sentence of an answer: what is warned of below."""
-    if warnings:
-        codes = ", ".join(warning.code.replace("_", " ") for warning in warnings)
-        yield f"Look out for: {codes} (see ! below)."
-
-
-def result_card(
-    operator: Card,
-    columns: Sequence[str],
-    expected: Expected | None,
-    *,
-    conditions: Sequence[str] = (),
-    query: "QueryPlan | None" = None,
-    share: float = 1.0,
-) -> Card:
-    """The result, and what Spark checks before; `share` of the exact one comes out."""
-    rate = []
-    if expected is not None:
-        part = "" if share >= 1 else f"{about(share * expected.rows_per_second)} of "
-        rate = [f"about {part}{about(expected.rows_per_second)} rows/s"]
-    if query is not None:
-        columns = [output.sql for output in query.outputs]
-        conditions = [*conditions, *(one.text for one in query.conditions if one.place == "after")]
-    if conditions:
-        checked = "checked on the rows that the join hands out"
-        operator = Card("check", " AND ".join(conditions), (checked, *rate), children=(operator,))
-        rate = ["those of these rows that fulfil it"] if rate else []
-    return Card("result", "result", (*rate, ", ".join(columns)), children=(operator,))
-
-
-def stream_lines(rate: float | None, window: str | None, filters: Sequence[str]) -> list[str]:
-    """Rate, window and filters of a stream, for its card.
-
-    Examples
-    --------
-    >>> stream_lines(2000.0, "10 seconds", ["a.x > 3"])
-    ['2,000 rows/s after the filter, window of 10 seconds', 'filter: a.x > 3']
-    """
-    after = " after the filter" if filters else ""
-    rows = [] if rate is None else [f"{about(rate)} rows/s{after}"]
-    kept = f"window of {window}" if window else "not remembered, only probes"
-    return [", ".join([*rows, kept]), *(f"filter: {text}" for text in filters)]
-
-
-def budget_line(budget: str, share: float | None) -> str:
-    """A budget, and which part of the results it leaves, for a card.
-
-    Examples
-    --------
-    >>> budget_line("at most 0.25 of the cores", 0.4321), budget_line("9 tuples/s", 1.0)
-    ('budget at most 0.25 of the cores: about 43.2 % of the results', 'budget 9 tuples/s: enough')
-    """
-    if share is None:
-        return f"budget {budget}"
-    left = "enough" if share >= 1 else f"about {100 * share:.3g} % of the results"
-    return f"budget {budget}: {left}"
+def time_warnings(
+    windows: Mapping[str, Stream], *, can_end: bool, every: str, kept: str
+) -> Iterator[Advice]:
+    """What may go wrong with time; the streams by what their windows are called."""
+    if not can_end:
+        yield Advice(
+            "unbounded_state",
+            f"unbounded state: while one input is silent the rows of the {kept}; give "
+            "`idle_timeout` if that may last",
+        )
+    if all(stream.lateness_us == 0 for stream in windows.values()):
+        yield Advice(
+            "no_lateness",
+            f"no lateness: a row that is older than what {every} inputs had reached a batch before "
+            "is left out; give `lateness` unless rows come in order of time",
+        )
+    for called, stream in windows.items():
+        if stream.window_us > LONG_US:
+            length = format_duration(stream.window_us)
+            yield Advice("long_window", f"the {called} is long ({length}): mind the state")

@@ -15,9 +15,9 @@ from streamjoin.explanations.asked import (
     rates_by_join,
     selectivities_by_join,
 )
+from streamjoin.explanations.drawing import draw
 from streamjoin.explanations.plans import AnyPlan
 from streamjoin.explanations.query import explain_query
-from streamjoin.explanations.svg import draw
 from streamjoin.joins.report import Card, Report, ReportKind
 
 if TYPE_CHECKING:

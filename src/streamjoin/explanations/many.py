@@ -5,24 +5,14 @@ paths and planners in numbers) `many_strategy` (an n-ary join or a
 tree) and `many_expected` (what comes out, what that takes, what budgets mean, what may go wrong).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from streamjoin.explanations import many_words as words
 from streamjoin.explanations.asked import Asked
-from streamjoin.explanations.expected import (
-    Basis,
-    Expected,
-    Meanings,
-    budget_line,
-    expected_sections,
-    kept_within,
-    look_out,
-    numbers_of,
-    result_card,
-    stream_lines,
-)
+from streamjoin.explanations.expected import Basis, Meanings, expected_sections, numbers_of
+from streamjoin.explanations.explainer import Explainer
 from streamjoin.explanations.many_expected import (
     budget_lines,
     expect,
@@ -31,7 +21,6 @@ from streamjoin.explanations.many_expected import (
     warnings,
 )
 from streamjoin.explanations.many_model import (
-    PlanNumbers,
     numbers,
     sampled_selectivities,
     streams_of,
@@ -40,7 +29,6 @@ from streamjoin.explanations.many_strategy import explain_strategy
 from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import about, format_bytes, late_words, listed, with_rate
 from streamjoin.joins.report import Card, Lane, Report
-from streamjoin.planning.many.tree import Tree
 
 
 def explain_many(plan: MultiPlan, asked: Asked) -> Report:
@@ -63,62 +51,56 @@ def explain_many(plan: MultiPlan, asked: Asked) -> Report:
     return _Explainer(plan, asked).report()
 
 
-class _Explainer:
-    """What is known of a join, and how that is said."""
+class _Explainer(Explainer):
+    """What is known of a join of many streams, and how that is said."""
+
+    kind = "plans"
 
     def __init__(self, plan: MultiPlan, asked: Asked) -> None:
-        self.plan, self.asked, self.join = plan, asked, plan.resolved.steps[-1].join
+        super().__init__(plan, asked)
+        self.plan, self.in_numbers = plan, None
         rates, selectivities = asked.by_stream, asked.selectivities
         basis: Basis = "assumed" if selectivities is None else "given"
         if asked.sources.samples and selectivities is None:
             basis, selectivities = "sample", sampled_selectivities(plan, asked.sources.samples)
-        self.numbers: PlanNumbers | None = None
         if rates is not None:
-            self.numbers = numbers(plan, rates, selectivities)
+            self.in_numbers = numbers(plan, rates, selectivities)
+            self.share = self.in_numbers.share
         self.strategy = explain_strategy(plan, rates, selectivities)
-        self.expected: Expected | None = None
         self.meanings: Meanings | None = None
         self.remembered: list[str] = []
         self.state_bytes: float | None = None
-        if rates is not None and self.numbers is not None and plan.streaming:
-            self.expected = expect(self.numbers, self.strategy, basis, asked)
+        if rates is not None and self.in_numbers is not None and plan.streaming:
+            self.expected = expect(self.in_numbers, self.strategy, basis, asked)
             self.meanings = meanings(plan, rates, selectivities, self.expected)
-            self.remembered, self.state_bytes = words.remembered(plan, self.numbers)
+            self.remembered, self.state_bytes = words.remembered(plan, self.in_numbers)
             if self.strategy is not None and self.strategy.expected_mjoin is not None:
                 self.state_bytes = self.strategy.expected_mjoin.state_bytes
         self.streams = streams_of(plan)
+        self.names = list(self.streams)
         self.tree = None if words.is_nary(plan) else plan.resolved.tree
-        self.budget = tuple(budget_lines(plan))
+        self.budget = list(budget_lines(plan))
+        self.budget_text = next(iter(self.budget), None)
         self.conditions = words.conditions(plan)
         self.keys = [one.text for one in self.conditions if one.place == "key"]
         self.freshness = words.fresh(plan)
         self.lengths = words.lengths(self.streams)
-        self.columns = [column.name for column in self.join.output]
+        self.columns = [column.name for column in plan.join.output]
         self.shards = words.shards(plan)
-        self.warnings = tuple(warnings(plan, self.numbers, self.expected))
+        self.warnings = tuple(warnings(plan, self.in_numbers, self.expected))
 
-    def report(self) -> Report:
-        """All of it."""
-        names, details = list(self.streams), self.details()
-        kind = "streams" if self.plan.streaming else "tables"
-        return Report(
-            "plans",
-            f"{self.plan.name}: join of {len(names)} {kind}, {', '.join(names)}",
-            self.sections(details),
-            details,
-            tuple(self.answer()),
-            self.warnings,
-            f"{self.plan.name}: {listed(names)}",
-            self.card(),
-        )
+    def title(self) -> str:
+        """What kind of join it is."""
+        kind = "streams" if self.streaming else "tables"
+        return f"join of {len(self.names)} {kind}, {', '.join(self.names)}"
 
-    def details(self) -> dict[str, Any]:
-        """For programs."""
-        plan, live = self.plan, self.plan.streaming
+    def numbers(self) -> dict[str, Any]:
+        """What programs get."""
+        plan, live = self.plan, self.streaming
         return {
             "name": plan.name,
             "streaming": live,
-            "streams": list(self.streams),
+            "streams": self.names,
             "plan": words.planned(plan),
             "tree": None if self.tree is None else asdict(self.tree),
             "strategy": None if self.strategy is None else asdict(self.strategy),
@@ -133,8 +115,8 @@ class _Explainer:
             "idle": words.idle(plan) if live else None,
             "shards": self.shards.to_dict(),
             "budget": self.budget,
-            "numbers": None if self.numbers is None else self.numbers.to_dict(),
-            "missing": missing_words(plan) if self.numbers is None else None,
+            "numbers": None if self.in_numbers is None else self.in_numbers.to_dict(),
+            "missing": missing_words(plan) if self.in_numbers is None else None,
             "remembered": self.remembered,
             "state_bytes": self.state_bytes,
             "filters": dict(self.asked.sources.filters),
@@ -144,25 +126,25 @@ class _Explainer:
             "columns": self.columns,
         }
 
-    def sections(self, details: dict[str, Any]) -> dict[str, list[str | None]]:
+    def sections(self, numbers: Mapping[str, Any]) -> dict[str, list[str | None]]:
         """The details in words."""
-        in_numbers = {} if self.numbers is None or self.tree is None else self.numbers.sections()
+        tables = self.in_numbers.sections() if self.in_numbers and self.tree else {}
         return {
-            "plan": [details["plan"]],
+            "plan": [numbers["plan"]],
             "strategy": [] if self.strategy is None else [*self.strategy.texts],
-            "operators": [one["text"] for one in details["operators"]],
+            "operators": [one["text"] for one in numbers["operators"]],
             "conditions": [one.line for one in self.conditions],
-            "windows": details["windows"],
+            "windows": numbers["windows"],
             "freshness": [*self.freshness],
-            "states": details["states"],
-            "comes out": [details["emitted"]],
-            "watermark": [details["watermark"]],
-            "late rows": [details["late"]],
-            "silent input": [details["idle"]],
+            "states": numbers["states"],
+            "comes out": [numbers["emitted"]],
+            "watermark": [numbers["watermark"]],
+            "late rows": [numbers["late"]],
+            "silent input": [numbers["idle"]],
             "shards": [self.shards.text],
             "budget": [*self.budget],
-            **{title: [*lines] for title, lines in in_numbers.items()},
-            "in numbers": [details["missing"]],
+            **{title: [*lines] for title, lines in tables.items()},
+            "in numbers": [numbers["missing"]],
             "columns": [", ".join(self.columns)],
             **expected_sections(self.expected),
             "state, about": [*self.remembered],
@@ -171,7 +153,7 @@ class _Explainer:
 
     def answer(self) -> Iterator[str]:
         """The whole in a few sentences."""
-        rates = {} if self.numbers is None else self.numbers.rates
+        rates = {} if self.in_numbers is None else self.in_numbers.rates
         streams = [with_rate(name, rates.get(name)) for name in self.streams]
         how = "one n-ary join" if self.tree is None else f"a tree of {len(streams) - 1} joins"
         if self.strategy is not None and self.strategy.strategy == "auto":
@@ -180,7 +162,7 @@ class _Explainer:
                 expects = "one n-ary join" if self.strategy.expected == "mjoin" else "the tree"
                 how = f"{how} (to expect: {expects})"
         yield f"Combines rows of {listed(streams)} where {' and '.join(self.keys)}, by {how}."
-        if not self.plan.streaming:
+        if not self.streaming:
             yield "All rows are there, so the result comes at the end."
             return
         limited = bool(self.budget)
@@ -193,23 +175,19 @@ class _Explainer:
             size = format_bytes(self.state_bytes)
             yield f"{self.expected.comes_out(limited=limited)}; about {size} are remembered."
             yield self.expected.takes(limited=limited)
-        if limited and self.numbers is not None:
-            fits, share = not self.numbers.planners, self.numbers.share
-            yield kept_within(self.budget[0], fits, share, self.expected)
-        yield from look_out(self.warnings)
+        if limited and self.in_numbers is not None:
+            yield self.kept(fits=not self.in_numbers.planners)
+        yield from self.look_out()
 
-    def card(self) -> Card:
+    def checked_after(self) -> list[str]:
+        """Conditions that Spark checks on what the join hands out."""
+        rest = [one.text for one in self.conditions if one.place == "spark"]
+        return rest + super().checked_after()
+
+    def operator(self) -> Card:
         """A tree of joins, or one n-ary join with all streams around it."""
-        nary = self.strategy is not None and self.strategy.runs == "mjoin"
-        tree = None if nary else self.tree
-        return result_card(
-            self._star() if tree is None else self._node(tree, tree.root),
-            self.columns,
-            self.expected,
-            conditions=[one.text for one in self.conditions if one.place == "spark"],
-            query=self.asked.query,
-            share=1.0 if self.numbers is None else self.numbers.share,
-        )
+        is_nary = self.strategy is not None and self.strategy.runs == "mjoin"
+        return self._star() if is_nary or self.tree is None else self._node(self.tree.root)
 
     def _star(self) -> Card:
         """One n-ary join: whoever drives probes the others in its own order."""
@@ -220,11 +198,12 @@ class _Explainer:
             "n-ary join",
             (*self.keys, f"{order}{self.shards.brief}"),
             lanes=tuple(Lane((name, *others)) for name, others in (sequences or {}).items()),
-            limits=tuple(self._limits()),
-            children=tuple(self._stream(name) for name in self.streams),
+            limits=self.limits(),
+            children=tuple(map(self._stream, self.names)),
         )
 
-    def _node(self, tree: Tree, node: int) -> Card:
+    def _node(self, node: int) -> Card:
+        tree = self.plan.resolved.tree
         if node < tree.n_streams:
             return self._stream(tree.names[node])
         left, right = tree.children(node)
@@ -234,16 +213,16 @@ class _Explainer:
             f"join of {a} with {b}",
             (*self.keys, self.shards.brief) if is_root else (),
             lanes=(self._lane(a, b), self._lane(b, a)),
-            limits=tuple(self._limits()) if is_root else (),
-            children=(self._node(tree, left), self._node(tree, right)),
+            limits=self.limits() if is_root else (),
+            children=(self._node(left), self._node(right)),
         )
 
     def _lane(self, tuples: str, probed: str) -> Lane:
         """A half-way join."""
         steps = (tuples, f"state of {probed}")
-        if self.numbers is None:
+        if self.in_numbers is None:
             return Lane(steps)
-        known = {one.tuples: one for one in self.numbers.half_way}
+        known = {one.tuples: one for one in self.in_numbers.half_way}
         one = known[tuples]
         allowed = "" if one.allowance is None else f", {about(one.allowance)}/s allowed"
         return Lane(
@@ -253,13 +232,5 @@ class _Explainer:
         )
 
     def _stream(self, name: str) -> Card:
-        rate = None if self.numbers is None else self.numbers.rates[name]
-        filters = self.asked.sources.filters.get(name, ())
-        lines = stream_lines(rate, self.lengths[name], filters)
-        return Card("stream" if self.plan.streaming else "table", name, tuple(lines))
-
-    def _limits(self) -> Iterator[str]:
-        """What stands out: the budget, and which results are withheld."""
-        if self.budget:
-            yield budget_line(self.budget[0], None if self.numbers is None else self.numbers.share)
-        yield from (f"freshness {text.partition(':')[0]}" for text in self.freshness)
+        rate = None if self.in_numbers is None else self.in_numbers.rates[name]
+        return self.stream(name, rate, self.lengths[name])

@@ -3,23 +3,29 @@
 from collections.abc import Iterator
 from typing import Final
 
-from streamjoin.durations import format_duration
 from streamjoin.explanations.asked import Asked, Selectivities, StreamRates
 from streamjoin.explanations.expected import (
     BASES,
+    BUDGET_PARTS,
     ITSELF,
-    PARTS,
     Basis,
     Expected,
     Meaning,
     Meanings,
     cpu_words,
+    left_to_spark,
+    time_warnings,
 )
-from streamjoin.explanations.many_model import SELECTIVITY, PlanNumbers, model_of, streams_of
+from streamjoin.explanations.many_model import (
+    ASSUMED_SELECTIVITY,
+    PlanNumbers,
+    model_of,
+    streams_of,
+)
 from streamjoin.explanations.many_strategy import Strategy
 from streamjoin.explanations.many_words import is_nary
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import LONG_US, about
+from streamjoin.explanations.wording import about
 from streamjoin.joins.report import Advice
 from streamjoin.planning.many.planners import analyse
 from streamjoin.shedding.regulation import FIRST_COST_US
@@ -56,12 +62,12 @@ def meanings(
     """What budgets would mean, which are of CPU only."""
     if is_nary(plan):
         return Meanings((), "a budget is for a tree of joins: one n-ary join is exact")
-    model, limits = model_of(plan, rates, selectivities), plan.resolved.steps[-1].join.limits
+    model, limits = model_of(plan, rates, selectivities), plan.join.limits
     planner = _PLANNER if limits is None else limits.planner
     receiving = FIRST_COST_US * sum(rates.values()) / 1e6
     whole, cpu_s = model.saturation_throughput, expected.cpu_s
     rows = [Meaning("cpu", 1.0, f"cpu={expected.share:.2g}", "nothing", 1.0)]
-    for part in PARTS[1:]:
+    for part in BUDGET_PARTS[1:]:
         left = max(0.0, part * cpu_s - receiving) / (cpu_s - receiving)
         resources = left * model.saturation_resources
         allowances = analyse(planner, model, resources).allocation.allowances
@@ -77,7 +83,7 @@ def meanings(
 
 def budget_lines(plan: MultiPlan) -> Iterator[str]:
     """What the join may use and what gives way; nothing for an exact join."""
-    limits = plan.resolved.steps[-1].join.limits
+    limits = plan.join.limits
     if plan.budget is None or limits is None:
         return
     rate = plan.budget.rate
@@ -113,7 +119,7 @@ def missing_words(plan: MultiPlan) -> str:
     return (
         f"what {what}: give rates={{{given}}} in rows per second and, if known, "
         f'selectivities={{"{tree.label(tree.n_streams)}": '
-        f"{SELECTIVITY}, ...}} (that is also what is taken where none is said)"
+        f"{ASSUMED_SELECTIVITY}, ...}} (that is also what is taken where none is said)"
     )
 
 
@@ -121,38 +127,19 @@ def warnings(
     plan: MultiPlan, numbers: PlanNumbers | None, expected: Expected | None
 ) -> Iterator[Advice]:
     """All warnings."""
-    streams = streams_of(plan)
     if numbers is not None and numbers.infeasible is not None:
         yield Advice("infeasible", numbers.infeasible)
-    if plan.where:
-        yield Advice(
-            "left_to_spark",
-            f"{plan.where} is left to Spark: results are built first and dropped afterwards, and "
-            "the counters count them",
-        )
+    yield from left_to_spark([plan.where] if plan.where else [], "results")
     if plan.n_shards == 1:
         yield Advice("one_shard", "one core does all the work: there is one shard")
     if expected is not None and plan.budget is None:
         yield from expected.warnings()
     if not plan.streaming:
         return
-    join = plan.resolved.steps[-1].join
-    if join.idle_us is None:
-        yield Advice(
-            "unbounded_state",
-            "unbounded state: while one input is silent the rows of the others are all kept; give "
-            "`idle_timeout` if that may last",
-        )
-    if all(one.stream.lateness_us == 0 for one in streams.values()):
-        yield Advice(
-            "no_lateness",
-            "no lateness: a row that is older than what all inputs had reached a batch before is "
-            "left out; give `lateness` unless rows come in order of time",
-        )
-    for name, one in streams.items():
-        if one.stream.window_us > LONG_US:
-            length = format_duration(one.stream.window_us)
-            yield Advice("long_window", f"the window of {name} is long ({length}): mind the state")
+    join = plan.join
+    windows = {f"window of {name}": one.stream for name, one in streams_of(plan).items()}
+    can_end = join.idle_us is not None
+    yield from time_warnings(windows, can_end=can_end, every="all", kept="others are all kept")
     if join.states and not join.freshness:
         yield Advice(
             "stale_states",

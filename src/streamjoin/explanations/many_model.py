@@ -13,7 +13,7 @@ from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.asked import Sample, Selectivities, StreamRates, is_share
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import BATCH_SECONDS, write
+from streamjoin.explanations.wording import BATCH_SECONDS, aligned, write
 from streamjoin.joins.multi.settings import Input
 from streamjoin.planning.many.cover import refresh_rates
 from streamjoin.planning.many.plan_model import Floats, PathTable, PlanModel
@@ -22,9 +22,9 @@ from streamjoin.planning.many.timed_plan import TimedPlan
 from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.regulation import FIRST_COST_US
 
-SELECTIVITY: Final = 0.001
+ASSUMED_SELECTIVITY: Final = 0.001
 """Where none is said: as with 1,000 keys that are equally frequent."""
-RAREST: Final = 1e-12
+MIN_SELECTIVITY: Final = 1e-12
 """Stands for the selectivity of joins of which a sample has no match."""
 _COLUMNS: Final = ("tuples -> state", "tuples/s", "sel.", "finds", "state", "allowance", "refresh")
 
@@ -81,42 +81,37 @@ class PlanNumbers:
 
     def sections(self) -> dict[str, list[str]]:
         """Lines of a report by their titles."""
-        tables = self._table(), self._ways(), self._costs()
-        return dict(zip(("half-way joins", "paths", "costs"), map(list, tables), strict=True))
+        return {"half-way joins": self._table(), "paths": self._ways(), "costs": self._costs()}
 
-    def _table(self) -> Iterator[str]:
-        """The half-way joins, aligned."""
+    def _table(self) -> list[str]:
         lines = [_COLUMNS, *(one.cells() for one in self.half_way)]
-        shown = [i for i in range(len(_COLUMNS)) if i == 0 or any(line[i] for line in lines[1:])]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(_COLUMNS))]
-        for line in lines:
-            cells = [line[0].ljust(widths[0])] + [line[i].rjust(widths[i]) for i in shown[1:]]
-            yield "  ".join(cells).rstrip()
+        shown = [i for i in range(len(_COLUMNS)) if any(line[i] for line in lines[1:])]
+        rows = [[line[i] for i in shown] for line in lines]
+        return aligned(rows, "<".ljust(len(shown), ">"))
 
-    def _ways(self) -> Iterator[str]:
-        """The paths, aligned."""
-        width = max(len(path["stream"]) for path in self.paths)
+    def _ways(self) -> list[str]:
+        rows = []
         for path in self.paths:
-            yield (
-                f"{path['stream'].ljust(width)}  {', '.join(path['steps'])}: "
-                f"{write(path['results'])} results for {write(path['probes'])} probes, "
-                f"{write(path['productivity'])} a {self.unit}"
-            )
+            results, probes, each = (write(path[x]) for x in ("results", "probes", "productivity"))
+            yields = f"{results} results for {probes} probes, {each} a {self.unit}"
+            rows.append((path["stream"], f"{', '.join(path['steps'])}: {yields}"))
+        return aligned(rows, "<<")
 
-    def _costs(self) -> Iterator[str]:
+    def _costs(self) -> list[str]:
         """What the budget comes to."""
         unit = "probes/s" if self.unit == "probe" else "us of CPU/s"
-        yield f"all tuples probe: {write(self.results)} results/s for {write(self.cost)} {unit}"
+        whole = f"all tuples probe: {write(self.results)} results/s for {write(self.cost)} {unit}"
         if self.budget is None:
-            return
+            return [whole]
         enough = "" if self.planners else ": enough, nothing is left out"
         part = 100 * self.budget / self.cost if self.cost else 100
-        yield f"for probes there are {write(self.budget)} {unit}, {part:.3g} %{enough}"
-        width = max((len(one["planner"]) for one in self.planners), default=0)
+        given = f"for probes there are {write(self.budget)} {unit}, {part:.3g} %{enough}"
+        rows = []
         for one in self.planners:
             cover = f", {write(one['cover'])} {unit} of it for freshness" if one["cover"] else ""
-            share = f"{one['planner'].ljust(width)}  {100 * one['share']:5.3g} %"
-            yield f"{share}, {write(one['results'])} results/s{cover}"
+            share = f"{100 * one['share']:5.3g} %, {write(one['results'])} results/s{cover}"
+            rows.append((one["planner"], share))
+        return [whole, given, *aligned(rows, "<<")]
 
 
 def numbers(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> PlanNumbers:
@@ -126,7 +121,7 @@ def numbers(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -
     model = model_of(plan, rates, selectivities)
     mu = _resources(plan, rates)
     freshness = _freshness(plan, rates)
-    limits = plan.resolved.steps[-1].join.limits
+    limits = plan.join.limits
     short = mu is not None and mu < model.saturation_resources
     analyses: list[Analysis] = []
     if limits is not None and mu is not None and short:
@@ -162,7 +157,7 @@ def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
     """A selectivity for each join, in the tree's order."""
     joins = range(tree.n_streams, tree.root + 1)
     by_streams = {frozenset(tree.streams(node)): i for i, node in enumerate(joins)}
-    every = SELECTIVITY
+    every = ASSUMED_SELECTIVITY
     if selectivities is not None and not isinstance(selectivities, Mapping):
         every = selectivities
     sigmas = [every] * len(joins)
@@ -191,7 +186,7 @@ def model_of(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) 
     tree = plan.resolved.tree
     sigmas = sigmas_of(tree, selectivities)
     sizes = [window_tuples(one.stream, rates[name]) for name, one in streams_of(plan).items()]
-    states = plan.resolved.steps[-1].join.states
+    states = plan.join.states
     for node in tree.susceptible:
         limit = states[node] if node < len(states) else None
         left, right = tree.children(node)
@@ -211,7 +206,7 @@ def window_tuples(stream: Stream, rate: float) -> float:
 
 def _resources(plan: MultiPlan, rates: StreamRates) -> float | None:
     """What may be spent on probes per second, over all shards."""
-    limits = plan.resolved.steps[-1].join.limits
+    limits = plan.join.limits
     if limits is None:
         return None
     if limits.rate is not None:
@@ -224,7 +219,7 @@ def _resources(plan: MultiPlan, rates: StreamRates) -> float | None:
 
 def _freshness(plan: MultiPlan, rates: StreamRates) -> list[float] | None:
     """Seconds that a tuple of each stream may be in results; None where no state goes stale."""
-    join = plan.resolved.steps[-1].join
+    join = plan.join
     if not join.states or not join.freshness:
         return None
     asked = {
@@ -294,7 +289,7 @@ def sampled_selectivities(plan: MultiPlan, samples: Mapping[str, Sample]) -> dic
     for node in range(tree.n_streams, tree.root + 1):
         left, right = (tuple(tree.streams(child)) for child in tree.children(node))
         both = joint(left) * joint(right)
-        sigmas[tree.label(node)] = max(joint(left + right) / both if both else 0.0, RAREST)
+        sigmas[tree.label(node)] = max(joint(left + right) / both if both else 0.0, MIN_SELECTIVITY)
     return sigmas
 
 

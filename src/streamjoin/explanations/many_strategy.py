@@ -99,7 +99,7 @@ def explain_strategy(
     These are joins of two streams, joins on different keys by a chain of operators, and those
     with a budget or with limited states.
     """
-    join = plan.resolved.steps[-1].join
+    join = plan.join
     if len(join.inputs) < 3 or len(plan.resolved.steps) > 1 or plan.budget or join.states:
         return None
     texts = [_WAYS[join.strategy]]
@@ -172,7 +172,7 @@ def _tree(join: MultiJoin, at: Situation, choice: Choice) -> Tree:
 
 def _way(plan: MultiPlan, at: Situation, us: float, tree: Tree | None) -> Way:
     """What all shards need: for one n-ary join, or for a tree."""
-    n, axes = plan.n_shards, plan.resolved.steps[-1].join.n_axes
+    n, axes = plan.n_shards, plan.join.n_axes
     streams = streams_of(plan).values()
     rows = [n * table for table in at.tables]
     size = sum(r * row_bytes(x.stream.kept)[0] for r, x in zip(rows, streams, strict=True))
@@ -184,7 +184,7 @@ def _way(plan: MultiPlan, at: Situation, us: float, tree: Tree | None) -> Way:
 
 def _situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> Situation:
     """What a batch brings to one shard when all windows are full."""
-    join = plan.resolved.steps[-1].join
+    join = plan.join
     streams = {name: one.stream for name, one in streams_of(plan).items()}
     tables = [
         window_tuples(stream, rates[name]) + rates[name] * stream.lateness_us / 1e6

@@ -17,7 +17,7 @@ from streamjoin.planning.many.tree import Tree
 
 def is_nary(plan: MultiPlan) -> bool:
     """Whether one n-ary join runs and never a tree."""
-    return plan.resolved.steps[-1].join.strategy == "mjoin"
+    return plan.join.strategy == "mjoin"
 
 
 def planned(plan: MultiPlan) -> str:
@@ -28,7 +28,7 @@ def planned(plan: MultiPlan) -> str:
         return "none: one n-ary join of all streams"
     if not whole.chosen:
         how = "as given"
-    elif whole.steps[-1].join.adaptive:
+    elif plan.join.adaptive:
         how = (
             f"the first tree; every {EVERY} batches another takes over that forms {CLEARLY:g} "
             "times fewer intermediate results, counted on a sample of the keys (reordered)"
@@ -97,7 +97,7 @@ def _copies(plan: MultiPlan) -> dict[str, int]:
 
 def grid_of(plan: MultiPlan) -> Shares | None:
     """The grid of shards; None where one key joins all streams of an operator."""
-    join = plan.resolved.steps[-1].join
+    join = plan.join
     if not join.attributes:
         return None
     return shares_for(plan.n_shards, join.attributes, len(join.inputs))
@@ -105,10 +105,10 @@ def grid_of(plan: MultiPlan) -> Shares | None:
 
 def windows(streams: Mapping[str, Input]) -> tuple[str, ...]:
     """How long the streams' rows are remembered."""
-    said: dict[str, list[str]] = {}
+    by_window: dict[str, list[str]] = {}
     for name, one in streams.items():
-        said.setdefault(_window(one), []).append(name)
-    each = [f"{', '.join(names)}: {window}" for window, names in said.items()]
+        by_window.setdefault(_window(one), []).append(name)
+    each = [f"{', '.join(names)}: {window}" for window, names in by_window.items()]
     rule = "a row is in results while it is in its window when the last row of the result comes"
     return (rule, "; ".join(each))
 
@@ -129,13 +129,13 @@ def _window(one: Input) -> str:
 
 def fresh(plan: MultiPlan) -> tuple[str, ...]:
     """Which results are withheld."""
-    asked: dict[str, list[str]] = {}
-    for one in plan.resolved.steps[-1].join.freshness:
+    by_age: dict[str, list[str]] = {}
+    for one in plan.join.freshness:
         age = f"{one.age:,} rows" if one.counted else format_duration(one.age)
-        asked.setdefault(age, []).append(one.name)
-    if not asked:
+        by_age.setdefault(age, []).append(one.name)
+    if not by_age:
         return ()
-    each = "; ".join(f"{', '.join(names)} {age}" for age, names in asked.items())
+    each = "; ".join(f"{', '.join(names)} {age}" for age, names in by_age.items())
     by = "newer rows of the stream" if "rows" in each else "the newest time of any stream"
     return (f"{each}: results with an older row, by {by}, are withheld (stale)",)
 
@@ -158,7 +158,7 @@ def emitted(plan: MultiPlan) -> str:
 
 def idle(plan: MultiPlan) -> str:
     """What becomes of a silent input."""
-    us = plan.resolved.steps[-1].join.idle_us
+    us = plan.join.idle_us
     if us is None:
         return "holds the watermark until it brings a row"
     return f"no longer holds the watermark after {format_duration(us)} without a row"
@@ -166,7 +166,7 @@ def idle(plan: MultiPlan) -> str:
 
 def intermediate(plan: MultiPlan) -> tuple[str, ...]:
     """What becomes of the results of joins below the root."""
-    join = plan.resolved.steps[-1].join
+    join = plan.join
     if is_nary(plan) or (not join.tree.susceptible and len(plan.resolved.steps) == 1):
         return ()
     if not join.states:

@@ -11,6 +11,7 @@ from streamjoin.budget import Budget
 from streamjoin.core.stream import Stream
 from streamjoin.joins.arguments import Resolved
 from streamjoin.joins.multi.arguments import ResolvedPlan
+from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.routing import Routing
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ class MultiPlan:
     budget: Budget | None = None
     where: str | None = None  # what Spark checks of the results
     shared: str | None = None  # folder through which operators tell each other what they measured
+
+    @property
+    def join(self) -> MultiJoin:
+        """Settings of the last operator."""
+        return self.resolved.steps[-1].join
 
     @property
     def is_whole(self) -> bool:

@@ -1,22 +1,21 @@
 """What a join with a table will do: its report; `table_words` has the sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from streamjoin.explanations import table_words as words
 from streamjoin.explanations.asked import Asked, Sample
 from streamjoin.explanations.expected import (
-    PARTS,
+    BUDGET_PARTS,
     Basis,
     Expected,
     Meaning,
     Meanings,
     expected_sections,
-    look_out,
     numbers_of,
-    result_card,
 )
+from streamjoin.explanations.explainer import Explainer
 from streamjoin.explanations.plans import TablePlan
 from streamjoin.explanations.table_words import Sizes, cached_rows
 from streamjoin.explanations.wording import about, format_bytes, percent, with_rate
@@ -27,9 +26,9 @@ from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE, STREAM, 
 from streamjoin.planning.table import ideal_hit_share
 from streamjoin.tables.parquet import ParquetTable
 
-LARGE_ROWS: Final = 50_000
+MANY_ROWS: Final = 50_000
 """Row groups of more rows are slow to look up in."""
-TINY: Final = 0.001
+TINY_SHARE: Final = 0.001
 """With less than this part of the table's bytes a cache is of little use."""
 
 
@@ -69,19 +68,23 @@ def explain_table(plan: TablePlan, asked: Asked) -> Report:
     return _Explainer(plan, asked).report()
 
 
-class _Explainer:
-    """What is known of a join, and how that is said."""
+class _Explainer(Explainer):
+    """What is known of a join with a table, and how that is said."""
+
+    kind = "tables"
 
     def __init__(self, plan: TablePlan, asked: Asked) -> None:
+        super().__init__(plan, asked)
         join = plan.join
         self.plan, self.join, self.sizes = plan, join, Sizes.measure(plan.access.current().table)
         look_up = join.costs.look_up if self.sizes.has_index else None
         self.measured = Measured(join.costs.scan / 1000, look_up, 0)
-        self.stream = asked.sources.names[0] if asked.sources.names else "stream"
+        self.stream_name = asked.sources.names[0] if asked.sources.names else "stream"
+        self.names = self.stream_name, "a table"
         mine = [join.stream.names[i] for i in join.keys[STREAM]]
         theirs = [join.table.names[i] for i in join.keys[TABLE]]
         self.key = list(zip(mine, theirs, strict=True))
-        self.use = _key_use(mine, self.sizes, asked.sources.samples.get(self.stream))
+        self.use = _key_use(mine, self.sizes, asked.sources.samples.get(self.stream_name))
         self.hits = self.use.hits(cached_rows(plan, self.sizes, _front_share(join)))
         self.expected = self._expect(asked.cores) if plan.streaming else None
         self.meanings = self._meanings()
@@ -90,28 +93,18 @@ class _Explainer:
         self.columns = [column.name for column in join.output]
         self.warnings = tuple(self._warnings())
 
-    def report(self) -> Report:
-        """All of it."""
-        kind = "a stream" if self.plan.streaming else "a batch of rows"
-        numbers = self.numbers()
-        return Report(
-            "tables",
-            f"{self.plan.name}: {self.join.how} join of {kind} with a table",
-            self.sections(numbers),
-            numbers,
-            tuple(self.answer()),
-            self.warnings,
-            f"{self.plan.name}: {self.stream} and a table",
-            self.card(numbers),
-        )
+    def title(self) -> str:
+        """What kind of join it is."""
+        kind = "a stream" if self.streaming else "a batch of rows"
+        return f"{self.join.how} join of {kind} with a table"
 
     def numbers(self) -> dict[str, Any]:
-        """For programs."""
+        """What programs get."""
         plan = self.plan
         first = "the cache first; then " if self.join.is_cached else ""
         return {
             "name": plan.name,
-            "stream": self.stream,
+            "stream": self.stream_name,
             "streaming": plan.streaming,
             "how": self.join.how,
             "rate": self.use.rate,
@@ -134,8 +127,8 @@ class _Explainer:
             "meanings": numbers_of(self.meanings),
         }
 
-    def sections(self, numbers: dict[str, Any]) -> dict[str, list[str | None]]:
-        """The details."""
+    def sections(self, numbers: Mapping[str, Any]) -> dict[str, list[str | None]]:
+        """The details in words."""
         return {
             "table": [numbers["table"], self.sizes.text],
             "key": [f"stream.{mine} = table.{theirs}" for mine, theirs in self.key],
@@ -154,7 +147,7 @@ class _Explainer:
         mine = " and ".join(mine for mine, _ in self.key)
         alone = ", or alone if there is none" if self.join.how == "left" else ""
         many = f"{self.sizes.rows:,} rows, {format_bytes(self.sizes.bytes)}"
-        stream = with_rate(self.stream, self.use.rate)
+        stream = with_rate(self.stream_name, self.use.rate)
         yield f"Gives each row of {stream} with the table's row of its {mine} ({many}){alone}."
         hits = f"; the cache is expected to answer {percent(self.hits)} of the rows"
         memory = f"{self.memory[0]}{hits if self.hits else ''}"
@@ -165,29 +158,28 @@ class _Explainer:
             yield (
                 f"The budget of CPU is {self.limited}: rows for which there is no time come later."
             )
-        yield from look_out(self.warnings)
+        yield from self.look_out()
 
-    def card(self, numbers: dict[str, Any]) -> Card:
+    def operator(self) -> Card:
         """The front stage, then the back end."""
         rate = () if self.use.rate is None else (f"{about(self.use.rate)} rows/s",)
-        lines = (*rate, numbers["shards"])
-        stream = Card("stream" if self.plan.streaming else "table", self.stream, lines)
-        place, *more = numbers["table"].split("; ")
+        lines = (*rate, words.shards(self.plan))
+        stream = Card("stream" if self.streaming else "table", self.stream_name, lines)
+        place, *more = words.place(self.plan.access.table).split("; ")
         table = Card("table", place, (self.sizes.text, *more))
         back = f"back end: {words.back_end(self.plan)}"
-        lane = Lane((self.stream, "back end"), back)
+        lane = Lane((self.stream_name, "back end"), back)
         if self.join.is_cached:
             front = f"front stage: a cache, to answer about {100 * self.hits:.0f} %"
-            lane = Lane((self.stream, "front stage", "back end"), f"{front}; {back}")
-        operator = Card(
+            lane = Lane((self.stream_name, "front stage", "back end"), f"{front}; {back}")
+        return Card(
             "join",
             f"{self.join.how} join with a table",
-            tuple(f"{self.stream}.{mine} = table.{theirs}" for mine, theirs in self.key),
+            tuple(f"{self.stream_name}.{mine} = table.{theirs}" for mine, theirs in self.key),
             lanes=(lane,),
             limits=(f"memory {self.memory[0]}", *([f"CPU {self.limited}"] if self.limited else [])),
             children=(stream, table),
         )
-        return result_card(operator, self.columns, self.expected)
 
     def _expect(self, cores: int) -> Expected | None:
         """What comes out and takes; None if the rate, or the price of a look-up, is unknown."""
@@ -220,7 +212,7 @@ class _Explainer:
             return Meanings((), "without a cache (algorithm) memory hardly matters")
         share = max(_front_share(self.join), 1e-9)
         whole, rows = sizes.rows * (sizes.bytes_per_row + BESIDES) / share, []
-        for part in PARTS:
+        for part in BUDGET_PARTS:
             hits = self.use.hits(int(part * sizes.rows))
             each = self.join.costs.row + (1 - hits) * look_up_us
             most = about(self.plan.n_shards * 1e6 / each)
@@ -241,7 +233,7 @@ class _Explainer:
                 "no index on the key: every row waits until the whole table has been read; make an "
                 "index in the database",
             )
-        large = sizes.rows_per_partition > LARGE_ROWS
+        large = sizes.rows_per_partition > MANY_ROWS
         if isinstance(table, ParquetTable) and not table.copy and large:
             yield Advice(
                 "large_row_groups",
@@ -259,7 +251,7 @@ class _Explainer:
                 "there once",
             )
         memory = join.memory * self.plan.n_shards
-        if join.is_cached and memory < TINY * sizes.bytes:
+        if join.is_cached and memory < TINY_SHARE * sizes.bytes:
             yield Advice(
                 "little_memory",
                 f"the memory is {100 * memory / sizes.bytes:.2g} % of the table: the cache will "

@@ -1,28 +1,20 @@
 """What a join of two streams will do: its report.
 
-Read this module, then `window_words` (conditions and time), `window_matches` (how often rows
-match), `window_state` (about how much is remembered), `window_budget` (what gives way to a budget),
-`window_methods` (how matches are looked for) and `window_expected` (what comes out, what that
-takes, what other budgets would mean, what may go wrong).
+Read this module, then `window_words` (conditions and time), `window_situation` (how often rows
+match, about how much is remembered), `window_planned` (what limits come to), `window_budget` (what
+gives way to a budget), `window_methods` (how matches are looked for) and `window_expected` (what
+comes out, what that takes, what other budgets would mean, what may go wrong).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import cached_property
 from typing import Any, Final
 
 from streamjoin.explanations import window_words as words
 from streamjoin.explanations.asked import Asked
-from streamjoin.explanations.expected import (
-    budget_line,
-    expected_sections,
-    kept_within,
-    look_out,
-    numbers_of,
-    result_card,
-    stream_lines,
-)
+from streamjoin.explanations.expected import expected_sections, numbers_of
+from streamjoin.explanations.explainer import Explainer
 from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_budget import explain_budget
 from streamjoin.explanations.window_expected import (
@@ -32,9 +24,13 @@ from streamjoin.explanations.window_expected import (
     meanings,
     warnings,
 )
-from streamjoin.explanations.window_matches import known_matches
 from streamjoin.explanations.window_methods import index, invalidation, method_lines, methods
-from streamjoin.explanations.window_state import UNIT_RATES, Situation, state_lines
+from streamjoin.explanations.window_situation import (
+    UNIT_RATES,
+    Situation,
+    known_matches,
+    state_lines,
+)
 from streamjoin.explanations.window_words import NAMES
 from streamjoin.explanations.wording import (
     Shards,
@@ -65,19 +61,22 @@ def explain_window(plan: JoinPlan, asked: Asked) -> Report:
     return _Explainer(plan, asked).report()
 
 
-class _Explainer:
-    """What is known of a join, and how that is said."""
+class _Explainer(Explainer):
+    """What is known of a join of two streams, and how that is said."""
+
+    kind = "joins"
 
     def __init__(self, plan: JoinPlan, asked: Asked) -> None:
-        self.plan, self.asked, self.join = plan, asked, plan.resolved.join
-        left, right = (asked.sources.names or NAMES)[:2]
-        self.names = left, right
+        super().__init__(plan, asked)
+        self.plan, self.join = plan, plan.resolved.join
+        self.names = (asked.sources.names or NAMES)[:2]
         rates, matches = asked.pair, known_matches(plan, asked)
         at = Situation(plan, rates or UNIT_RATES, rates is not None, matches)
         self.budget = explain_budget(at)
         self.planned = None if self.budget is None else self.budget.planned
-        self.methods = methods(at, self.planned)
-        self.expected = self.meanings = None
+        self.budget_text = None if self.budget is None else self.budget.limits
+        self.share = None if self.planned is None else self.planned.share
+        self.methods, self.meanings = methods(at, self.planned), None
         if rates is not None and plan.streaming:
             at = replace(at, matches=matches or assumed_matches(at))
             reflexive = asked.sources.is_reflexive
@@ -89,32 +88,19 @@ class _Explainer:
         self.conditions = words.conditions(plan.resolved)
         self.lengths = words.lengths(self.join)
         self.freshness = words.freshness(self.join)
+        self.columns = [column.name for column in self.join.output]
+        routing = plan.routing
+        self.shards = Shards(routing.n_shards, plan.n_partitions, routing.describe(), at.copies)
 
-    def report(self) -> Report:
-        """All of it."""
-        join, how, numbers = self.join, self.join.how, self.numbers()
-        kind = f"{how} ({join.direction})" if how == "asof" else how
-        return Report(
-            "joins",
-            f"{self.plan.name}: {kind} join of two "
-            f"{'streams' if self.plan.streaming else 'tables'}",
-            self.sections(numbers),
-            numbers,
-            tuple(self.answer()),
-            self.warnings,
-            f"{self.plan.name}: {self.names[0]} and {self.names[1]}",
-            self.card(),
-        )
-
-    @cached_property
-    def shards(self) -> Shards:
-        """How the work is split."""
-        routing = self.plan.routing
-        return Shards(routing.n_shards, self.plan.n_partitions, routing.describe(), self.at.copies)
+    def title(self) -> str:
+        """What kind of join it is."""
+        how = self.join.how
+        kind = f"{how} ({self.join.direction})" if how == "asof" else how
+        return f"{kind} join of two {'streams' if self.streaming else 'tables'}"
 
     def numbers(self) -> dict[str, Any]:
-        """For programs."""
-        plan, join, live = self.plan, self.join, self.plan.streaming
+        """What programs get."""
+        plan, join, live = self.plan, self.join, self.streaming
         filters = self.asked.sources.filters
         return {
             "name": plan.name,
@@ -133,20 +119,20 @@ class _Explainer:
             "idle": words.idle(join) if live else None,
             "shards": self.shards.to_dict(),
             "skew": words.skew(plan) if live else None,
-            "freshness": self.freshness,
+            "freshness": next(iter(self.freshness), None),
             "budget": None if self.budget is None else self.budget.to_dict(),
             "algorithm": self.methods,
             "invalidation": invalidation(self.at),
             "index": index(plan.resolved),
-            "columns": [column.name for column in join.output],
+            "columns": self.columns,
             "state": [asdict(side) for side in self.at.sides] if live else [],
             "expected": numbers_of(self.expected),
             "burst": self.burst,
             "meanings": numbers_of(self.meanings),
         }
 
-    def sections(self, numbers: dict[str, Any]) -> dict[str, list[str | None]]:
-        """The details."""
+    def sections(self, numbers: Mapping[str, Any]) -> dict[str, list[str | None]]:
+        """The details in words."""
         none = "none: all rows within the windows match"
         named = self.names != NAMES
         state = state_lines(self.at.sides, limited=self.budget is not None)
@@ -155,7 +141,7 @@ class _Explainer:
             "conditions": [one.line for one in self.conditions] or [none],
             "windows": numbers["windows"],
             "comes out": numbers["emitted"],
-            "freshness": [self.freshness],
+            "freshness": [*self.freshness],
             "watermark": [numbers["watermark"]],
             "late rows": [numbers["late"]],
             "silent input": [numbers["idle"]],
@@ -165,19 +151,19 @@ class _Explainer:
             "algorithm": method_lines(self.methods),
             "invalidation": [numbers["invalidation"]],
             "index": [numbers["index"]],
-            "columns": [", ".join(numbers["columns"])],
+            "columns": [", ".join(self.columns)],
             **expected_sections(self.expected),
-            "state, about": [*state] if self.plan.streaming else [],
+            "state, about": [*state] if self.streaming else [],
             "budgets": [] if self.meanings is None else [*self.meanings.table()],
         }
 
     def answer(self) -> Iterator[str]:
         """The whole in a few sentences."""
         limited, at = self.budget is not None, self.at
-        rates = at.rates if at.rates_given and self.plan.streaming else (None, None)
+        rates = at.rates if at.rates_given and self.streaming else (None, None)
         a, b = (with_rate(name, rate) for name, rate in zip(self.names, rates, strict=True))
         yield _KINDS[self.join.how].format(a=a, b=b, match=self._match())
-        if not self.plan.streaming:
+        if not self.streaming:
             yield "All rows are there, so the result comes at the end and nothing is remembered."
             return
         size, rows = (sum(x) for x in zip(*((s.bytes, s.rows) for s in at.sides), strict=True))
@@ -192,16 +178,13 @@ class _Explainer:
             comes_out = self.expected.comes_out(limited=limited, sure=self.join.how == "asof")
             yield f"{comes_out}; about {remembered}."
             yield self.expected.takes(limited=limited)
-        if self.budget is not None:
-            limits, planned = self.budget.limits, self.planned
-            yield (
-                f"The budget is {limits}."
-                if planned is None
-                else kept_within(limits, planned.fits, planned.share, self.expected)
-            )
+        if self.planned is not None:
+            yield self.kept(fits=self.planned.fits)
+        elif limited:
+            yield f"The budget is {self.budget_text}."
         if self.burst is not None:
             yield self.burst
-        yield from look_out(self.warnings)
+        yield from self.look_out()
 
     def _match(self) -> str:
         """What a row of the one stream must fulfil for one of the other."""
@@ -236,44 +219,34 @@ class _Explainer:
         own = dict(zip(NAMES, self.names, strict=True))
         return _SIDE.sub(lambda match: f"{own[match[1]]}." if match[1] else match[0], text)
 
-    def card(self) -> Card:
-        """The operators, from the result to the streams."""
-        join, shards = self.join, self.shards
-        sent = [
-            f"{name} to {n}" for name, n in zip(self.names, shards.copies, strict=True) if n > 1
-        ]
-        copies = f"; each row of {' and of '.join(sent)} shards" if sent else ""
-        streams = self._stream(0), self._stream(1)
-        shuffle = Card("shuffle", "shuffle", (f"{shards.brief}{copies}",), children=streams)
-        within, rest = (
-            tuple(self._named(c.text) for c in self.conditions if (c.place == "spark") == after)
-            for after in (False, True)
-        )
-        operator = Card(
-            "join",
-            f"{join.how} window join",
-            within or ("all rows within the windows match",),
-            lanes=tuple(self._lane(side) for side in ((0,) if join.how == "asof" else (0, 1))),
-            limits=tuple(self._limits()),
-            children=(shuffle,),
-        )
-        share = 1.0 if self.planned is None else self.planned.share
-        columns = [column.name for column in join.output]
-        query = self.asked.query
-        return result_card(
-            operator, columns, self.expected, conditions=rest, query=query, share=share
-        )
+    def checked_after(self) -> list[str]:
+        """Conditions that Spark checks on what the join hands out."""
+        rest = [self._named(one.text) for one in self.conditions if one.place == "spark"]
+        return rest + super().checked_after()
 
-    def _stream(self, side: int) -> Card:
-        live, name = self.plan.streaming, self.names[side]
-        rate = self.at.rates[side] if live and self.at.rates_given else None
-        filters = self.asked.sources.filters.get(name, ())
-        lines = stream_lines(rate, self.lengths[side], filters)
-        return Card("stream" if live else "table", name, (*lines, _PACK))
+    def operator(self) -> Card:
+        """The join, the shuffle and the streams."""
+        copies = zip(self.names, self.shards.copies, strict=True)
+        sent = [f"{name} to {n}" for name, n in copies if n > 1]
+        more = f"; each row of {' and of '.join(sent)} shards" if sent else ""
+        rates = self.at.rates if self.streaming and self.at.rates_given else (None, None)
+        streams = tuple(
+            self.stream(name, rate, length, _PACK)
+            for name, rate, length in zip(self.names, rates, self.lengths, strict=True)
+        )
+        within = tuple(self._named(one.text) for one in self.conditions if one.place != "spark")
+        return Card(
+            "join",
+            f"{self.join.how} window join",
+            within or ("all rows within the windows match",),
+            lanes=tuple(self._lane(side) for side in ((0,) if self.join.how == "asof" else (0, 1))),
+            limits=self.limits(),
+            children=(Card("shuffle", "shuffle", (self.shards.brief + more,), children=streams),),
+        )
 
     def _lane(self, side: int) -> Lane:
         """Arrivals of a side probe the window of the other."""
-        other, live = 1 - side, self.plan.streaming
+        other, live = 1 - side, self.streaming
         length, remembered = self.lengths[other], self.at.sides[other]
         kept = f"last {length}" if length else "just come"
         notes = []
@@ -289,11 +262,3 @@ class _Explainer:
             notes.append(f"{about(remembered.rows)} rows remembered, {size}{at}")
         probed = f"{self.names[other]}, {kept if live else 'all rows'}"
         return Lane((self.names[side], probed), "; ".join(notes))
-
-    def _limits(self) -> Iterator[str]:
-        """What stands out: the budget, and which results are withheld."""
-        if self.budget is not None:
-            share = None if self.planned is None else self.planned.share
-            yield budget_line(self.budget.limits, share)
-        if self.freshness is not None:
-            yield f"freshness {self.freshness.partition(':')[0]}"

@@ -5,22 +5,23 @@ from dataclasses import replace
 from math import exp
 from typing import Final
 
-from streamjoin.durations import format_duration
 from streamjoin.explanations.expected import (
     BASES,
+    BUDGET_PARTS,
     ITSELF,
-    PARTS,
     Expected,
     Meaning,
     Meanings,
+    Resource,
     cpu_words,
+    left_to_spark,
+    time_warnings,
 )
 from streamjoin.explanations.plans import JoinPlan
-from streamjoin.explanations.window_budget import Planned, need_for, plan_for
-from streamjoin.explanations.window_matches import Matches
-from streamjoin.explanations.window_state import Situation
+from streamjoin.explanations.window_planned import Planned, need_for, plan_for
+from streamjoin.explanations.window_situation import Matches, Situation
 from streamjoin.explanations.window_words import NAMES
-from streamjoin.explanations.wording import BATCH_SECONDS, LONG_US, about, format_bytes, percent
+from streamjoin.explanations.wording import BATCH_SECONDS, about, format_bytes, percent
 from streamjoin.joins.report import Advice
 from streamjoin.shedding.regulation import Shedding
 
@@ -86,15 +87,13 @@ def burst_words(at: Situation, times: float, cores: int) -> str | None:
         return None
     high = replace(at, rates=(at.rates[0] * times, at.rates[1] * times))
     expected = expect(high, cores)
-    cpu = (
-        f"In the burst, at {times:g} times the rates, it takes about {expected.cpu_s:.2g} s of CPU"
-    )
+    cpu = f"In the burst, at {times:g} times the rates, it takes about {expected.cpu_s:.2g} s"
     shedding = at.join.shedding
     if shedding is None:
-        return f"{cpu} a second, {percent(expected.share)} of the cores."
+        return f"{cpu} of CPU a second, {percent(expected.share)} of the cores."
     planned = plan_for(high, shedding)
     left = "nothing is left out" if planned.fits else f"about {percent(planned.share)} remain"
-    return f"{cpu} a second for everything: {left} within the budget."
+    return f"{cpu} of CPU a second for everything: {left} within the budget."
 
 
 def meanings(at: Situation, expected: Expected) -> Meanings:
@@ -109,19 +108,23 @@ def meanings(at: Situation, expected: Expected) -> Meanings:
         if at.matches.ages is not None:
             assumed = "a sample of the streams shows where in the windows results are"
     note = f"of CPU by the model of Gedik et al., of memory by that of Kang et al.; {assumed}"
-    return Meanings((*_cpu_meanings(at, expected), *_memory_meanings(at)), note)
-
-
-def _cpu_meanings(at: Situation, expected: Expected) -> Iterator[Meaning]:
-    for part in PARTS:
-        budget = f"cpu={part * expected.share:.2g}"
-        if part == 1:
-            yield Meaning("cpu", part, budget, "nothing", 1.0)
-            continue
+    rows, whole = [], sum(side.bytes for side in at.sides)
+    for part in BUDGET_PARTS:
         us = part * expected.cpu_s * 1e6 / at.plan.routing.n_shards
-        limits = Shedding(cpu_us_per_second=us, policy="best", copies=at.copies)
-        planned = plan_for(at, limits)
-        yield Meaning("cpu", part, budget, _left_out(at, planned), planned.share)
+        planned = plan_for(at, Shedding(cpu_us_per_second=us, policy="best", copies=at.copies))
+        budget, gone = f"cpu={part * expected.share:.2g}", _left_out(at, planned)
+        rows.append(_meaning("cpu", part, budget, gone, planned.share))
+    for part in BUDGET_PARTS if whole else ():
+        planned = plan_for(at, Shedding(memory=part * whole, copies=at.copies))
+        budget, gone = f'memory="{format_bytes(part * whole)}"', _forgotten(at, planned)
+        rows.append(_meaning("memory", part, budget, gone, planned.share))
+    return Meanings(tuple(rows), note)
+
+
+def _meaning(resource: Resource, part: float, budget: str, gone: str, recall: float) -> Meaning:
+    if part == 1:  # leaves nothing out, whatever rounding makes of it
+        gone, recall = "nothing", 1.0
+    return Meaning(resource, part, budget, gone, recall)
 
 
 def _left_out(at: Situation, planned: Planned) -> str:
@@ -132,17 +135,6 @@ def _left_out(at: Situation, planned: Planned) -> str:
     if planned.fraction < 1:
         parts.append(f"{100 * (1 - planned.fraction):.0f} % of the comparisons")
     return ", ".join(parts) or "nothing"
-
-
-def _memory_meanings(at: Situation) -> Iterator[Meaning]:
-    whole = sum(side.bytes for side in at.sides)
-    for part in PARTS if whole else ():
-        budget = f'memory="{format_bytes(part * whole)}"'
-        if part == 1:
-            yield Meaning("memory", part, budget, "nothing", 1.0)
-            continue
-        planned = plan_for(at, Shedding(memory=part * whole, copies=at.copies))
-        yield Meaning("memory", part, budget, _forgotten(at, planned), planned.share)
 
 
 def _forgotten(at: Situation, planned: Planned) -> str:
@@ -187,12 +179,7 @@ def _about_pairs(plan: JoinPlan) -> Iterator[Advice]:
                 "no key and no band: every pair within the windows is looked at; an equality, "
                 "abs(left.x - right.y) <= e or an overlap of sets in `where` would be indexed",
             )
-    for text in where.rest if where else ():
-        yield Advice(
-            "left_to_spark",
-            f"{text} is left to Spark: pairs are built first and dropped afterwards, and the "
-            "counters count them",
-        )
+    yield from left_to_spark(where.rest if where else (), "pairs")
 
 
 def _about_shards(plan: JoinPlan) -> Iterator[Advice]:
@@ -211,23 +198,12 @@ def _about_shards(plan: JoinPlan) -> Iterator[Advice]:
 def _about_time(plan: JoinPlan) -> Iterator[Advice]:
     join = plan.resolved.join
     bounded = plan.budget is not None and plan.budget.memory is not None
-    if join.idle_us is None and not bounded:
-        waits = " and rows without a partner wait" if join.keeps(0) or join.keeps(1) else ""
-        yield Advice(
-            "unbounded_state",
-            "unbounded state: while one input is silent the rows of the other are all kept"
-            f"{waits}; give `idle_timeout` if that may last",
-        )
-    if join.left.lateness_us == 0:
-        yield Advice(
-            "no_lateness",
-            "no lateness: a row that is older than what both inputs had reached a batch before is "
-            "left out; give `lateness` unless rows come in order of time",
-        )
-    for name, stream in zip(NAMES, join.streams, strict=True):
-        if stream.window_us > LONG_US:
-            length = format_duration(stream.window_us)
-            yield Advice("long_window", f"the {name} window is long ({length}): mind the state")
+    kept = "other are all kept"
+    if join.keeps(0) or join.keeps(1):
+        kept += " and rows without a partner wait"
+    windows = {f"{name} window": one for name, one in zip(NAMES, join.streams, strict=True)}
+    can_end = bounded or join.idle_us is not None
+    yield from time_warnings(windows, can_end=can_end, every="both", kept=kept)
     if join.is_ordered:
         yield Advice(
             "waits_for_watermark",
@@ -242,11 +218,7 @@ def _about_cpu(plan: JoinPlan) -> Iterator[Advice]:
     if budget is None or budget.cpu is None or shedding is None:
         return
     if plan.resolved.join.left.key and plan.routing.n_shards > 1:
-        does = (
-            "drops more rows"
-            if shedding.policy is None
-            else "makes a smaller part of its comparisons"
-        )
+        does = "makes a smaller part of its comparisons" if shedding.policy else "drops more rows"
         yield Advice(
             "hot_keys_stay",
             "a key with very many rows is not spread over shards while there is a budget: its "

@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from streamjoin._typing import SIDES, Side
-from streamjoin.explanations.window_budget import Planned
-from streamjoin.explanations.window_state import Situation
+from streamjoin.explanations.window_planned import Planned
+from streamjoin.explanations.window_situation import Situation
 from streamjoin.explanations.window_words import NAMES
 from streamjoin.explanations.wording import BATCH_SECONDS, format_cpu
 from streamjoin.joins.arguments import Resolved

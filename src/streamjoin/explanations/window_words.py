@@ -83,19 +83,15 @@ def lengths(join: WindowJoin) -> tuple[str | None, str | None]:
     return left, right
 
 
-def freshness(join: WindowJoin) -> str | None:
+def freshness(join: WindowJoin) -> list[str]:
     """Which results are withheld, if any."""
-    asked = [
+    ages = [
         f"{name} {format_duration(us)}"
         for name, us in zip(NAMES, join.freshness_us, strict=True)
         if us is not None
     ]
-    if not asked:
-        return None
-    return (
-        f"{', '.join(asked)}: results with an older row, by the newest time of either stream, are "
-        "withheld (stale)"
-    )
+    older = "results with an older row, by the newest time of either stream, are withheld (stale)"
+    return [f"{', '.join(ages)}: {older}"] if ages else []
 
 
 def _span(before_us: int, after_us: int) -> str:

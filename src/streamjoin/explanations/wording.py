@@ -10,8 +10,6 @@ GUESSED_BYTES: Final = 20
 """For a value whose size its type does not say: text, binary, lists, maps."""
 BATCH_SECONDS: Final = 1.0
 """How much of the streams a batch is taken to bring, where that matters."""
-LONG_US: Final = 86_400_000_000
-"""Windows of more than a day are warned of."""
 _NOTHING: Final = 1e-6
 _PLACES: Final = {
     "key": "key",
@@ -90,6 +88,19 @@ def listed(names: Sequence[str]) -> str:
     ('a', 'a, b and c')
     """
     return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), names[-1]])
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Cells in columns, each at the side that its letter says.
+
+    Examples
+    --------
+    >>> aligned([("a", "tuple", "x"), ("abc", "5", "y")], "<><")
+    ['a    tuple  x', 'abc      5  y']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    forms = [f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=bool(rows))]
+    return ["  ".join(forms).format(*row).rstrip() for row in rows]
 
 
 def with_rate(name: str, rate: float | None) -> str:

@@ -2,5 +2,6 @@
 
 Read `frames.py` (what users call), `pack.py` (rows to blobs before the shuffle), `processor.py`
 (one join per shard), `store.py` (basic windows in Spark's state), `rows.py` (results and counters
-out), `requirements.py` (what a session must offer).
+out), `requirements.py` (what a session must offer), `plans.py` and `explain.py` (which joins a
+DataFrame has, and what they will do).
 """

@@ -19,7 +19,7 @@ COUNTERS: Final = "_counters_"
 _MARK: Final = re.compile(COUNTERS + r"([0-9a-f]{32})")
 
 
-_MOST: Final = 1024
+_MAX_PLANS: Final = 1024
 _PLANS: dict[str, AnyPlan] = {}
 _QUERIES: "dict[str, QueryPlan]" = {}
 
@@ -41,7 +41,7 @@ def queries_of(frame: DataFrame | str) -> "list[QueryPlan]":
 
 def _keep(kept: dict[str, Any], join_id: str, plan: object) -> None:
     kept[join_id] = plan
-    while len(kept) > _MOST:
+    while len(kept) > _MAX_PLANS:
         kept.pop(next(iter(kept)))
 
 

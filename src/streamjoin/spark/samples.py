@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streamjoin.sql_text.query_plan import QueryPlan
 
 Shaping = Callable[[pa.Table], pa.Table]
-FEWEST: Final = 0.5
+MIN_PASSED_ROWS: Final = 0.5
 """Rows of a sample of which none passes the filters: few do, but it is not known that none does."""
 _OTHER_SEED: Final = 7919
 """Between the seeds of two samples of one stream that is joined with itself."""
@@ -77,7 +77,7 @@ def _sample(stream: GeneratedStream, number: int, seconds: float, shape: Shaping
     rows = pa.Table.from_batches(thinned.batches(0, n))
     if shape is not None:
         rows = shape(rows)
-    passed = max(len(rows), FEWEST) / n
+    passed = max(len(rows), MIN_PASSED_ROWS) / n
     return Sample(rows, stream.rate_per_second * passed, seconds, stream)
 
 

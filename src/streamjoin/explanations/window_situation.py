@@ -1,31 +1,46 @@
-"""How often rows of two streams match: as a sample shows, as the user says, or as is assumed."""
+"""What is known of two streams: how often rows match, and about how much is remembered.
 
+Rows match as a sample shows, as the user says, or as is assumed. What is remembered: rows per
+second x the time that a row is kept x bytes per row x copies. A row is kept for its window, for the
+lateness by which the watermark trails, and for at most one slice more, as basic windows are removed
+whole.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Times
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side, Times
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.stream import Stream
-from streamjoin.explanations.asked import Asked, Sample
+from streamjoin.core.window import N_BASIC_WINDOWS
+from streamjoin.durations import format_duration
+from streamjoin.explanations.asked import Asked, Pair, Sample
 from streamjoin.explanations.expected import Basis
 from streamjoin.explanations.plans import JoinPlan
+from streamjoin.explanations.window_words import NAMES
+from streamjoin.explanations.wording import GUESSED_BYTES, format_bytes, row_bytes
 from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
 from streamjoin.joins.logic import WindowJoinLogic
+from streamjoin.joins.routing import copies
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 
 Floats = NDArray[np.float64]
 
-PARTS: Final = 20
+UNIT_RATES: Final = (1000.0, 1000.0)
+"""Where none are given."""
+AGE_PARTS: Final = 20
 """Parts of a window whose matches are counted apart."""
-INDEXED_ROWS: Final = 12_000
-COMPARED_ROWS: Final = 1_000
+MAX_INDEXED_ROWS: Final = 12_000
+MAX_COMPARED_ROWS: Final = 1_000
 """Rows of each side that a sample has where there is no key: with another index, and with none."""
-CHANCE: Final = 2.0
+CHANCE_FACTOR: Final = 2.0
 """Parts of the windows differ if they do by so many times what chance alone would make."""
 
 
@@ -35,7 +50,7 @@ class Matches:
 
     share: float  # of all pairs of rows within the windows, the part that matches
     basis: Basis
-    # Of the matches with the left and with the right window, which part lies in each of `PARTS`
+    # Of the matches with the left and with the right window, which part lies in each of `AGE_PARTS`
     # equal parts of it, the newest first: all add up to 1. None if they are spread evenly.
     ages: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     partnered: float | None = None  # part of the left rows that match, where it matters
@@ -45,8 +60,8 @@ class Matches:
 
         Examples
         --------
-        >>> from streamjoin.planning.selective import POLICIES
-        >>> even = tuple([0.5 / PARTS] * PARTS)
+        >>> from streamjoin.shedding.fractions import POLICIES
+        >>> even = tuple([0.5 / AGE_PARTS] * AGE_PARTS)
         >>> late = tuple([0.0] * 19 + [0.5])
         >>> matches = Matches(0.01, "sample", (even, late))
         >>> [round(matches.recall(policy, (10, 10), 0.1), 3) for policy in POLICIES]
@@ -55,7 +70,7 @@ class Matches:
         if self.ages is None:
             return fraction
         left, right = (
-            BasicWindows(np.array(values), np.full(PARTS, window / PARTS))
+            BasicWindows(np.array(values), np.full(AGE_PARTS, window / AGE_PARTS))
             for values, window in zip(self.ages, windows, strict=True)
         )
         chosen = choose_fractions(policy, (left, right), fraction * sum(windows))
@@ -71,9 +86,103 @@ class Matches:
         0.7
         """
         assert self.ages is not None
-        grid = np.arange(PARTS + 1) / PARTS
+        grid = np.arange(AGE_PARTS + 1) / AGE_PARTS
         sums = [np.concatenate(([0.0], np.cumsum(values))) for values in self.ages]
         return float(sum(np.interp(p, grid, x) for p, x in zip(parts, sums, strict=True)))
+
+
+@dataclass(frozen=True)
+class SideEstimate:
+    """What is remembered of one side, once the stream has run for longer than its window."""
+
+    side: str
+    rows_per_second: float
+    rate_given: bool
+    kept_us: int  # how long a row is kept at most
+    counted_rows: int  # kept whatever the rate, where the window counts rows
+    bytes_per_row: float
+    guessed: bool  # whether columns without a fixed size are among them
+    copies: int  # shards that remember the same row
+    rows: int  # over all shards
+    bytes: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A join, and what is known of its streams."""
+
+    plan: JoinPlan
+    rates: Pair = UNIT_RATES
+    rates_given: bool = False
+    matches: Matches | None = None
+
+    @property
+    def join(self) -> WindowJoin:
+        """The settings."""
+        return self.plan.resolved.join
+
+    @cached_property
+    def copies(self) -> tuple[int, int]:
+        """To how many shards a left and a right row is sent."""
+        return copies(self.plan.routing)
+
+    @cached_property
+    def sides(self) -> tuple[SideEstimate, ...]:
+        """What is remembered of left and right."""
+        return tuple(self._side(side) for side in SIDES)
+
+    def _side(self, side: Side) -> SideEstimate:
+        rate, sent = float(self.rates[side]), self.copies[side]
+        size, guessed = row_bytes(self.join.streams[side].kept)
+        kept_us, counted, parts = _kept(self.join, side)
+        rows = round((rate * kept_us / 1e6 + counted) * sent)
+        times = f" x {sent} copies" if sent > 1 else ""
+        n_rows = [f"{rate:,.6g} rows/s x {_sum(parts)}"] if parts else []
+        n_rows += [f"{counted:,} rows"] if counted else []
+        formula = f" = {_sum(n_rows)} x {size:.3g} B{times}" if n_rows else ": it only probes"
+        return SideEstimate(
+            side=NAMES[side],
+            rows_per_second=rate,
+            rate_given=self.rates_given,
+            kept_us=kept_us,
+            counted_rows=counted,
+            bytes_per_row=size,
+            guessed=guessed,
+            copies=sent,
+            rows=rows,
+            bytes=round(rows * size),
+            text=f"{NAMES[side]} {format_bytes(rows * size)}{formula}",
+        )
+
+
+def state_lines(sides: Sequence[SideEstimate], *, limited: bool) -> list[str]:
+    """Each side, both together, and what the estimate leaves out."""
+    total = format_bytes(sum(side.bytes for side in sides))
+    guess = f"; text and the like as {GUESSED_BYTES} B" if any(s.guessed for s in sides) else ""
+    each = "" if sides[0].rate_given else " at 1,000 rows/s a side"
+    ahead = "without the budget" if limited else "and more while one input is ahead of the other"
+    return [*(side.text for side in sides), f"together {total}{each}, {ahead}{guess}"]
+
+
+def _sum(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
+
+
+def _kept(join: WindowJoin, side: Side) -> tuple[int, int, list[str]]:
+    """How long a row is kept, how many are kept in any case, and the parts of that time."""
+    stream = join.streams[side]
+    late_us = stream.lateness_us
+    parts = [f"{format_duration(late_us)} lateness"] if late_us else []
+    if stream.window_rows is not None:
+        return late_us, -(-stream.window_rows * (N_BASIC_WINDOWS + 1) // N_BASIC_WINDOWS), parts
+    window_us = join.kept_us(side)
+    slice_us = -(-(stream.window_us + late_us) // N_BASIC_WINDOWS)
+    if window_us:
+        parts.insert(0, f"{format_duration(window_us)} window")
+    if slice_us:
+        parts.append(f"{slice_us / 1e6:,.6g} s slice")
+    return window_us + late_us + slice_us, 0, parts
 
 
 def known_matches(plan: JoinPlan, asked: Asked) -> Matches | None:
@@ -155,7 +264,7 @@ def _fewer(join: WindowJoin, rows: pa.Table) -> pa.Table:
     if join.left.key:
         return rows
     indexed = join.band is not None or join.sets is not None
-    most = INDEXED_ROWS if indexed else COMPARED_ROWS
+    most = MAX_INDEXED_ROWS if indexed else MAX_COMPARED_ROWS
     if len(rows) <= most:
         return rows
     return rows.take(pa.array(np.linspace(0, len(rows) - 1, most, dtype=np.int64)))
@@ -172,30 +281,30 @@ def _counted(ages: Floats, pairs: float, seconds: float, join: WindowJoin) -> Ma
 
     Of the pairs of two samples over the same time, fewer and fewer are further apart.
     """
-    found, expected, widths = [], [], []
+    counts, expected, widths = [], [], []
     for side, sign in zip(SIDES, (-1, 1), strict=True):
         window = join.windows_us[side] / 1e6
-        edges = np.linspace(0.0, window, PARTS + 1)
+        edges = np.linspace(0.0, window, AGE_PARTS + 1)
         own = sign * ages
-        of_side = own[own >= 0] if side == RIGHT else own[own > 0]
-        found.append(np.histogram(of_side, edges)[0] if window else np.zeros(PARTS))
+        ages_of_side = own[own >= 0] if side == RIGHT else own[own > 0]
+        counts.append(np.histogram(ages_of_side, edges)[0] if window else np.zeros(AGE_PARTS))
         area = edges * seconds - edges**2 / 2
         expected.append(pairs * np.diff(area) / seconds**2)
-        widths.append(np.full(PARTS, window / PARTS))
-    n, possible, width = (np.concatenate(x) for x in (found, expected, widths))
-    density = np.divide(n, possible, out=np.zeros(2 * PARTS), where=possible > 0)
+        widths.append(np.full(AGE_PARTS, window / AGE_PARTS))
+    n, possible, width = (np.concatenate(x) for x in (counts, expected, widths))
+    density = np.divide(n, possible, out=np.zeros(2 * AGE_PARTS), where=possible > 0)
     worth = density * width
     share = float(worth.sum() / width.sum()) if width.sum() else 0.0
     if not _differ(n, share * possible):
         return Matches(share, "sample")
     parts = (worth / worth.sum()).tolist()
-    return Matches(share, "sample", (tuple(parts[:PARTS]), tuple(parts[PARTS:])))
+    return Matches(share, "sample", (tuple(parts[:AGE_PARTS]), tuple(parts[AGE_PARTS:])))
 
 
-def _differ(found: Floats, expected: Floats) -> bool:
+def _differ(counts: Floats, expected: Floats) -> bool:
     """Whether matches are spread less evenly than chance would spread them."""
     seen = expected > 0
-    if found.sum() < 10 * seen.sum():
+    if counts.sum() < 10 * seen.sum():
         return False
-    off = (found[seen] - expected[seen]) ** 2 / expected[seen]
-    return bool(off.sum() > CHANCE * seen.sum())
+    off = (counts[seen] - expected[seen]) ** 2 / expected[seen]
+    return bool(off.sum() > CHANCE_FACTOR * seen.sum())
