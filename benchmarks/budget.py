@@ -23,8 +23,8 @@ from benchmarks.recorded import SECONDS_PER_FILE, record
 from benchmarks.systems import SETTINGS, in_process
 from streamjoin.budget import Budget
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
+from streamjoin.metrics.progress import COUNTERS_FIELD
 from streamjoin.spark.frames import join
-from streamjoin.spark.progress import COUNTERS_FIELD
 from streamjoin.spark.session import start_session
 
 if TYPE_CHECKING:

@@ -31,10 +31,10 @@ from benchmarks.recorded import ROWS_PER_FILE, record
 from benchmarks.systems import Timing, agree, in_process
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import METRIC_NAMES, Ages, BasicWindows, Details
+from streamjoin.metrics.progress import COUNTERS_FIELD, DETAILS_FIELD, read_progress
 from streamjoin.metrics.prometheus.exporter import Collector
 from streamjoin.metrics.recorder import Recorder, to_file
 from streamjoin.metrics.records import Started
-from streamjoin.spark.progress import COUNTERS_FIELD, DETAILS_FIELD, read_progress
 
 KEYS: Final = 200_000
 WINDOW_SECONDS: Final = 10

@@ -31,8 +31,8 @@ from papers.operators.selective_settings import Policy
 from papers.operators.selective_window import SelectiveJoin, SetTrace, selective_window_join
 from streamjoin.budget import Budget
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
+from streamjoin.metrics.progress import COUNTERS_FIELD
 from streamjoin.spark.frames import join
-from streamjoin.spark.progress import COUNTERS_FIELD
 from streamjoin.spark.session import start_session
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.systems import SETTINGS
 from streamjoin.budget import Budget
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
+from streamjoin.metrics.progress import COUNTERS_FIELD
 from streamjoin.spark.frames import join
-from streamjoin.spark.progress import COUNTERS_FIELD
 from streamjoin.spark.session import start_session
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from benchmarks.table_data import ON, ORDER
 from benchmarks.table_join_systems import CORES, OURS, STATIC, SYSTEMS, Plan, Stream
 from benchmarks.table_memory import Memory, Sampler, read_workers
 from streamjoin.budget import machine_bytes
-from streamjoin.spark.progress import COUNTERS_FIELD
+from streamjoin.metrics.progress import COUNTERS_FIELD
 from streamjoin.spark.session import start_session
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from streamjoin.cli.display import Display
 from streamjoin.cli.summary import summary
 from streamjoin.cli.totals import LeftOut, Totals, clock
 from streamjoin.metrics import InputMetrics, JoinMetrics
+from streamjoin.metrics.progress import Progress
 from streamjoin.metrics.records import Decision
 from streamjoin.metrics.words import size
-from streamjoin.spark.progress import Progress
 
 
 def metrics(left: InputMetrics | None = None, **counts: float) -> JoinMetrics:

@@ -11,8 +11,8 @@ from streamjoin.cli.display import Display
 from streamjoin.cli.screen import HEAT
 from streamjoin.cli.totals import LeftOut
 from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics, TableMetrics
+from streamjoin.metrics.progress import Progress
 from streamjoin.metrics.records import Decision
-from streamjoin.spark.progress import Progress
 
 PARTS = {
     "left": BasicWindows(0.5, (9.0, 5.0, 0.0) * 7, (0.0, 5.0, 9.0) * 7, (8.0, 1.0, 0.0) * 7),

@@ -7,7 +7,7 @@ from rich.console import Console
 from streamjoin.cli.display import Display
 from streamjoin.cli.summary import summary
 from streamjoin.metrics import InputMetrics, JoinMetrics, TableMetrics
-from streamjoin.spark.progress import Progress
+from streamjoin.metrics.progress import Progress
 
 
 def progress(number: int, hits: int, waiting: int) -> Progress:

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics.progress import COUNTERS_FIELD, DETAILS_FIELD, read_progress
 from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES
-from streamjoin.spark.progress import COUNTERS_FIELD, DETAILS_FIELD, read_progress
 from streamjoin.spark.rows import TAB, _totals
 from tests.golden.explained import Inputs, Made, many, table, window
 

@@ -78,7 +78,7 @@ INDEXES = {"kept": 0, "either": FEW, "of each turn": 1 << 60}
     ORDER,
     st.sampled_from(sorted(INDEXES)),
     st.sampled_from([0, SMALL]),
-    st.sampled_from([5, nary.TOGETHER]),
+    st.sampled_from([5, nary.TAKEN_TOGETHER]),
     st.booleans(),
     st.integers(0, 99),
 )
@@ -102,7 +102,7 @@ def test_rounds_parts_and_both_ways_to_look_up(
         patch.object(turns, "ROUND", 4),
         patch.object(probing, "FEW", INDEXES[indexes]),
         patch.object(states, "SMALL", small),
-        patch.object(nary, "TOGETHER", together),
+        patch.object(nary, "TAKEN_TOGETHER", together),
         patch.object(logic, "GATHERED", together),
     ):
         for batch in batches:

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from streamjoin.spark.progress import DETAILS_FIELD
+from streamjoin.metrics.progress import DETAILS_FIELD
 
 
 def write_batches(folder: Path, tables: Sequence[pa.Table], first: int = 0) -> Path:

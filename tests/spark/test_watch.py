@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamjoin.metrics import Details
+from streamjoin.metrics.progress import Progress, read_progress
 from streamjoin.spark.generator import FORMAT, register_generator
-from streamjoin.spark.progress import Progress, read_progress
 from streamjoin.spark.watch import follow
 
 if TYPE_CHECKING:

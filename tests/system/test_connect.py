@@ -33,7 +33,7 @@ import json, sys
 from pathlib import Path
 import streamjoin as sj
 from pyspark.sql import SparkSession, functions as F
-from streamjoin.spark.progress import read_progress
+from streamjoin.metrics.progress import read_progress
 
 def refusal(action):
     try:

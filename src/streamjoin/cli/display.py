@@ -20,8 +20,8 @@ from streamjoin.cli.totals import (
 from streamjoin.metrics.words import size
 
 if TYPE_CHECKING:
+    from streamjoin.metrics.progress import Progress
     from streamjoin.metrics.records import Decision
-    from streamjoin.spark.progress import Progress
 
 COLUMNS: Final = (
     "elapsed", "batch", "rows in", "in/s", "rows out", "out/s", "state", "late", "batch time",

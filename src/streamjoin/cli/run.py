@@ -32,8 +32,8 @@ from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinEr
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamjoin.metrics.progress import Progress
     from streamjoin.metrics.recorder import Recorder
-    from streamjoin.spark.progress import Progress
 
 INTERRUPTED: Final = 130
 """The exit code of a program that SIGINT ended."""

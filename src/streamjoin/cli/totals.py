@@ -11,7 +11,7 @@ from streamjoin.metrics import JoinMetrics
 from streamjoin.metrics.words import NOT_KNOWN
 
 if TYPE_CHECKING:
-    from streamjoin.spark.progress import Progress
+    from streamjoin.metrics.progress import Progress
 
 Row = tuple[str, str]
 """A line of the summary: its name, and what it says."""

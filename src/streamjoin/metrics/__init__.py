@@ -4,7 +4,7 @@ Reading order: `catalogue` (all names of counters) and `counts` (those of two st
 (what a shard tells besides: how old results are, what was probed where), `model` (`JoinMetrics`:
 one form for all joins, of a batch or of many), `words` (the same in lines for people), `records`
 (what is written, a line each), `recorder` (from batches to records, and what changes),
-`prometheus`. None of it knows Spark.
+`progress` (what Spark reports, read as such metrics), `prometheus`. None of it knows Spark.
 """
 
 from streamjoin.metrics.counts import METRIC_NAMES, JoinCounts

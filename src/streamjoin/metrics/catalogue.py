@@ -51,6 +51,9 @@ cannot be had, `reordered` changes of the plan, `nary` shards that work as one n
 
 Counts = Counter[str]
 
+TOGETHER: Final = "+"
+"""Between the streams of partial results, in the name of an input: no stream's own name has it."""
+
 TWO_STREAM_COUNTERS: Final = METRIC_NAMES
 
 TABLE_COUNTERS: Final = (

@@ -19,12 +19,12 @@ from pyspark.sql.streaming.listener import (
 
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import AnyPlan, TablePlan
+from streamjoin.metrics.progress import is_batch, read_progress
 from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
 from streamjoin.metrics.records import Started
 from streamjoin.spark.explain import explain_text
 from streamjoin.spark.failures import root_cause
 from streamjoin.spark.plans import plans_of
-from streamjoin.spark.progress import is_batch, read_progress
 from streamjoin.spark.requirements import is_connect, n_cores
 
 logger = logging.getLogger(__name__)

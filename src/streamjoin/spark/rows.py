@@ -28,8 +28,8 @@ from pyspark.sql.types import (
 from streamjoin._names import backquoted
 from streamjoin.joins.base import OutputColumn
 from streamjoin.metrics import METRIC_NAMES, Details
+from streamjoin.metrics.progress import COUNTERS_FIELD, DETAILS_FIELD
 from streamjoin.spark.pack import unpacker
-from streamjoin.spark.progress import COUNTERS_FIELD, DETAILS_FIELD
 
 TAB: Final = "\t"
 _TAB: Final = "char(9)"  # in SQL, whatever the session's rules of escaping

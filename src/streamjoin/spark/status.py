@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import JoinMetrics
+from streamjoin.metrics.progress import Progress, is_batch, read_progress
 from streamjoin.metrics.words import lines_of
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.progress import Progress, is_batch, read_progress
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

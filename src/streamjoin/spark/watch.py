@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from streamjoin.spark.progress import Progress, is_batch, read_progress
+from streamjoin.metrics.progress import Progress, is_batch, read_progress
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

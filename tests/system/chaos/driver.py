@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+from streamjoin.metrics.progress import Progress
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.progress import Progress
 from streamjoin.spark.session import start_session
 from streamjoin.spark.watch import follow
 from tests.system.chaos import queries

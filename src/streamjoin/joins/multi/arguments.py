@@ -32,7 +32,7 @@ from streamjoin.joins.multi.output import (
     partial_columns,
     prefixed,
 )
-from streamjoin.joins.multi.settings import TOGETHER, Freshness, Input, MultiJoin
+from streamjoin.joins.multi.settings import Freshness, Input, MultiJoin
 from streamjoin.joins.multi.strategies import (
     Selectivities,
     attributes_of,
@@ -40,6 +40,7 @@ from streamjoin.joins.multi.strategies import (
     resolve_strategy,
 )
 from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
+from streamjoin.metrics.catalogue import TOGETHER
 from streamjoin.planning.many.planners import PLANNERS
 from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plan_limits import PlanLimits

@@ -25,7 +25,7 @@ from streamjoin.joins.multi.tuples import Tuples, combine, overlap
 from streamjoin.joins.multi.turns import Turn
 from streamjoin.metrics.catalogue import Counts
 
-TOGETHER: Final = 1 << 17
+TAKEN_TOGETHER: Final = 1 << 17
 """Intermediate tuples that probe on together, if there are as many."""
 
 
@@ -185,7 +185,7 @@ def _gathered(parts: Iterator[Tuples]) -> Iterator[Tuples]:
     for part in parts:
         few.append(part)
         n += len(part)
-        if n >= TOGETHER:
+        if n >= TAKEN_TOGETHER:
             yield Tuples.joined(few, *_shape(part))
             few, n = [], 0
     if few:

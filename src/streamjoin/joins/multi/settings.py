@@ -31,8 +31,6 @@ FAR: Final = 2**62
 START: Final = -2
 END: Final = -3
 """Positions that mean no column of an input: when a result begins and when it ends."""
-TOGETHER: Final = "+"
-"""Between the streams of partial results, in the name of an input: no stream's own name has it."""
 
 
 @dataclass(frozen=True)

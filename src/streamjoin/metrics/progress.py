@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from streamjoin.joins.multi.settings import TOGETHER
 from streamjoin.metrics import Details, InputMetrics, JoinMetrics, TableMetrics
+from streamjoin.metrics.catalogue import TOGETHER
 
 COUNTERS_FIELD: Final = "counters"
 """Name of the struct with a join's counters, below the join's name in ``observedMetrics``."""
