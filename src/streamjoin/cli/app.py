@@ -26,7 +26,12 @@ FAILED = 1
 
 PAPERS = "kang", "gedik", "jaqpot", "valsomatzis", "naeem"
 
-PORT = typer.Option("--port", help="Port of the page. Default: 8765, or the next that is free.")
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", help="Port of the page. Default: 8765, or the next that is free."),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 app = typer.Typer(
     add_completion=False,
@@ -56,11 +61,11 @@ def _common(
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")],
+    file: File,
     dashboard: Annotated[
         bool, typer.Option("--dashboard", help="Serve a live page of it, too.")
     ] = False,
-    port: Annotated[int | None, PORT] = None,
+    port: Port = None,
     master: Annotated[
         str | None,
         typer.Option("--master", metavar="URL", help="Where Spark runs; wins over the file's."),
@@ -72,8 +77,8 @@ def run(
 
 @app.command()
 def explain(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")],
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    file: File,
+    json: Json = False,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="PATH", help="Draw the plan into this file too.")
     ] = None,
@@ -94,7 +99,7 @@ def dashboard(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; others may reach the page then.")
     ] = "127.0.0.1",
-    port: Annotated[int | None, PORT] = None,
+    port: Port = None,
 ) -> None:
     """Show queries that run, or that ran, on a live page in the browser."""
     dashboard_command(folders or [Path()], host, port)
@@ -105,7 +110,7 @@ def bench(
     name: Annotated[
         str | None, typer.Argument(help="Which benchmark; all of them if absent.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json: Json = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small sizes, to see that it works.")
     ] = False,
@@ -116,7 +121,7 @@ def bench(
 
 @app.command()
 def calibrate(
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json: Json = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller sizes.")] = False,
 ) -> None:
     """Measure what the join's operations cost on this machine, for `explain` and for joins."""
@@ -131,7 +136,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Reduced sizes: less than two minutes a paper.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json: Json = False,
     output: Annotated[
         Path, typer.Option("--output", metavar="FOLDER", help="Where the report goes.")
     ] = Path("output/reproduce"),

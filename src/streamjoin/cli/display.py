@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.live import Live
 
+from streamjoin.cli import totals
 from streamjoin.cli.screen import Point, Screen
-from streamjoin.cli.totals import (
-    TABLE_COLUMNS,
-    LeftOut,
-    Totals,
-    clock,
-    missed,
-    rows_out,
-    table_cells,
-)
+from streamjoin.cli.totals import LeftOut, Totals, clock
 from streamjoin.metrics.words import size
 
 if TYPE_CHECKING:
@@ -50,7 +43,7 @@ class Display:
         self.left_out = left_out or LeftOut()
         self.columns = (*COLUMNS, *self.left_out.columns())
         if has_table:
-            self.columns = (*(name for name in COLUMNS if name != "late"), *TABLE_COLUMNS)
+            self.columns = (*(name for name in COLUMNS if name != "late"), *totals.TABLE_COLUMNS)
         self.totals = Totals()
         self.is_stopping = False
         self.began = time.monotonic()
@@ -83,9 +76,9 @@ class Display:
 
     def _in_table(self) -> list[str]:
         """Columns of the screen's table, the most telling first."""
-        missed = [] if self.left_out.budget is None else ["missed, about"]
+        more = [] if self.left_out.budget is None else ["missed, about"]
         names = [name for name in self.columns if name not in DRAWN]
-        return names[:3] + missed + names[3:]
+        return names[:3] + more + names[3:]
 
     def _cells(self, progress: "Progress", seconds: float) -> dict[str, str]:
         batch, so_far = progress.whole, self.totals.whole
@@ -94,13 +87,13 @@ class Display:
             "batch": str(progress.batch),
             "rows in": f"{progress.rows_in:,}",
             "in/s": f"{progress.rows_in / seconds:,.0f}",
-            "rows out": rows_out(progress.rows_out, batch.alone),
+            "rows out": totals.rows_out(progress.rows_out, batch.alone),
             "out/s": f"{progress.rows_out / seconds:,.0f}",
             "state": f"{so_far.state_rows:,} rows, {size(so_far.state_bytes)}",
-            "missed, about": missed(batch),
+            "missed, about": totals.missed(batch),
             "late": f"{batch.late:,}",
             "batch time": f"{progress.seconds:.2f} s",
-            **table_cells(batch),
+            **totals.table_cells(batch),
             **self.left_out.cells(batch, so_far),
         }
 

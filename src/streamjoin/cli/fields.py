@@ -54,19 +54,15 @@ def own_words(words: str) -> PydanticCustomError:
     return PydanticCustomError(_OWN_WORDS, "{words}", {"words": words})
 
 
-def check_duration(text: str) -> str:
-    """Refuse a duration that is negative."""
-    if parse_duration(text, "duration") < 0:
-        msg = "negative"
-        raise ValueError(msg)
+def check_duration(text: str, *, least_us: int = 0) -> str:
+    """Refuse a duration that is negative, or shorter than so much."""
+    if parse_duration(text, "duration") < least_us:
+        raise ValueError(text)
     return text
 
 
 def _check_positive(text: str) -> str:
-    if parse_duration(text, "duration") <= 0:
-        msg = "zero or negative"
-        raise ValueError(msg)
-    return text
+    return check_duration(text, least_us=1)
 
 
 def _check_size(text: str) -> str:

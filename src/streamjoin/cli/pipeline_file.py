@@ -5,33 +5,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from pydantic import ValidationError
 
+from streamjoin.cli import places, sections
 from streamjoin.cli.fields import Section, describe, option_text, unknown_name
-from streamjoin.cli.places import (
-    SOURCE_TYPES,
-    GeneratorSource,
-    KafkaSinkSection,
-    KafkaSourceSection,
-    PostgresSinkSection,
-    Sink,
-    SinkSection,
-    Source,
-    StreamSource,
-)
 from streamjoin.cli.plan import destination, resolve, spark_source
-from streamjoin.cli.sections import (
-    AVAILABLE_NOW,
-    JoinSection,
-    MetricsSection,
-    RowsWindow,
-    RunSection,
-    Window,
-    as_budget,
-    on_a_budget,
-)
 from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 
@@ -64,16 +44,16 @@ class PipelineFile:
 
     file: Path
     names: tuple[str, ...]
-    left: Source
-    right: Source
-    join: JoinSection
-    sink: Sink
-    run: RunSection
-    metrics: MetricsSection
+    left: places.Source
+    right: places.Source
+    join: sections.JoinSection
+    sink: places.Sink
+    run: sections.RunSection
+    metrics: sections.MetricsSection
     spark: Mapping[str, str]
 
     @property
-    def places(self) -> tuple[Source | Sink, ...]:
+    def endpoints(self) -> tuple[places.Source | places.Sink, ...]:
         """What is read, and where results go."""
         return self.left, self.right, self.sink
 
@@ -107,16 +87,16 @@ class PipelineFile:
 
     def _arguments(self, checkpoint: str) -> dict[str, Any]:
         """The arguments of `streamjoin.join`."""
-        join, window = self.join, self.join.window
-        utility: Any = join.utility
+        join, utility = self.join, cast("Any", self.join.utility)
+        windows = [Rows(w.rows) if isinstance(w, sections.RowsWindow) else w for w in join.windows]
         if isinstance(utility, tuple):  # TOML has no null: a side without a column is empty text
             utility = tuple(name or None for name in utility)
         return {
             **join.model_dump(exclude={"left", "right", *_MADE_HERE}),
-            "window": tuple(map(_window, window)) if isinstance(window, tuple) else _window(window),
+            "window": tuple(windows) if isinstance(join.window, tuple) else windows[0],
             "late_rows": resolve(self.file, join.late_rows),
             "hot_keys": f"{checkpoint}_hot_keys" if join.hot_keys else False,
-            "budget": as_budget(join.budget),
+            "budget": sections.as_budget(join.budget),
             "shed": list(join.shed) if isinstance(join.shed, tuple) else join.shed,
             "utility": utility,
             "ahead": None if join.ahead == "unlimited" else join.ahead,
@@ -128,35 +108,32 @@ class PipelineFile:
 
         rows = 0
         for source in (self.left, self.right):
-            if not isinstance(source, GeneratorSource) or source.seconds is None:
+            if not isinstance(source, places.GeneratorSource) or source.seconds is None:
                 return math.inf
             options = spark_source(self.file, source, now=0.0).options
             rows += stream_of(options).pace.rows(source.seconds)
         return rows
 
 
-def headline(names: tuple[str, ...], join: JoinSection) -> str:
+def headline(names: tuple[str, ...], join: sections.JoinSection) -> str:
     """Say in one line what is joined.
 
     Examples
     --------
-    >>> join = JoinSection(on="k", how="left", time="t", window=("10 s", {"rows": 5}))
+    >>> join = sections.JoinSection(on="k", how="left", time="t", window=("10 s", {"rows": 5}))
     >>> headline(("calls", "trades"), join)
     'Left join of calls with trades on k within 10 s / 5 rows'
-    >>> join = JoinSection(on="k", time="t", window="10 s", budget={"rate": 1000})
+    >>> join = sections.JoinSection(on="k", time="t", window="10 s", budget={"rate": 1000})
     >>> headline(("calls", "trades"), join)
     'Inner join of calls with trades on k within 10 s, on a budget of 1,000 tuples/s'
     """
-    windows = join.window if isinstance(join.window, tuple) else (join.window,)
-    within = " / ".join(w if isinstance(w, str) else f"{w.rows} rows" for w in windows)
+    within = " / ".join(w if isinstance(w, str) else f"{w.rows} rows" for w in join.windows)
     on = "" if join.on is None else f" on {join.on}"
     where = "" if join.where is None else f" where {join.where}"
     what = f"{join.how.capitalize()} join of {' with '.join(names)}"
-    return f"{what}{on}{where} within {within}{on_a_budget(as_budget(join.budget))}"
-
-
-def _window(window: Window) -> str | Rows:
-    return Rows(window.rows) if isinstance(window, RowsWindow) else window
+    return (
+        f"{what}{on}{where} within {within}{sections.on_a_budget(sections.as_budget(join.budget))}"
+    )
 
 
 def load(file: Path) -> PipelineFile:
@@ -196,7 +173,7 @@ def _read(file: Path) -> dict[str, Any]:
 def check(file: Path, document: dict[str, Any]) -> PipelineFile:
     """Check the contents of a file of two streams."""
     sources = _sources(document.get("sources"))
-    join = section("join", JoinSection, document.get("join", {}))
+    join = section("join", sections.JoinSection, document.get("join", {}))
     names = _sides(join, list(sources))
     left, right = (sources[name] for name in names)
     made = PipelineFile(file, names, left, right, join, **outcome(document, sources))
@@ -205,10 +182,11 @@ def check(file: Path, document: dict[str, Any]) -> PipelineFile:
     return made
 
 
-def outcome(document: dict[str, Any], sources: Mapping[str, Source]) -> dict[str, Any]:
+def outcome(document: dict[str, Any], sources: Mapping[str, places.Source]) -> dict[str, Any]:
     """Where results go, when, what is told of it, and in which Spark: the same for all files."""
-    where = sink(document.get("sink", {}))
-    run = section("run", RunSection, document.get("run", {}))
+    sink = document.get("sink", {})
+    where = section("sink", sink_model(kind_named(sink)), sink)
+    run = section("run", sections.RunSection, document.get("run", {}))
     _check_ending(run, sources)
     needed = where.path is None and where.type not in TEMPORARY_SINKS
     what = f"missing; allowed: a folder (a {where.type} sink has no place for it by itself)"
@@ -218,7 +196,7 @@ def outcome(document: dict[str, Any], sources: Mapping[str, Source]) -> dict[str
     return {
         "sink": where,
         "run": run,
-        "metrics": section("metrics", MetricsSection, document.get("metrics", {})),
+        "metrics": section("metrics", sections.MetricsSection, document.get("metrics", {})),
         "spark": spark_settings(document.get("spark", {})),
     }
 
@@ -245,42 +223,41 @@ def section(name: str, model: type[S], table: Any) -> S:
         raise ConfigError("\n".join(describe(name, error, model))) from None
 
 
-def _sources(tables: Any) -> dict[str, Source]:
+def _sources(tables: Any) -> dict[str, places.Source]:
     two = "two tables, such as [sources.calls] and [sources.trades]"
     expect(isinstance(tables, dict), "sources", _no_table(tables, two))
     expect(len(tables) == 2, "sources", f"got {len(tables)} ({', '.join(tables)}); allowed: {two}")
     return {name: source(name, table) for name, table in tables.items()}
 
 
-def source(name: str, table: Any) -> Source:
+def kind_named(table: Any) -> Any:
+    """The type that a table of a file names."""
+    return table.get("type") if isinstance(table, dict) else None
+
+
+def source(name: str, table: Any) -> places.Source:
     """Check a table ``[sources.NAME]``."""
-    kind = table.get("type") if isinstance(table, dict) else None
-    what = f"got {kind!r}; allowed: {SOURCE_TYPES} (a table of a database goes into [table])"
+    kind = kind_named(table)
+    what = f"got {kind!r}; allowed: {places.SOURCE_TYPES} (a table of a database goes into [table])"
     expect(kind not in NO_STREAMS, f"sources.{name}.type", what)
     return section(f"sources.{name}", source_model(kind), table)
 
 
-def source_model(kind: object) -> type[Source]:
+def source_model(kind: object) -> type[places.Source]:
     """What may be said of a source of a type."""
     if kind == "generator":
-        return GeneratorSource
-    return KafkaSourceSection if kind == "kafka" else StreamSource
+        return places.GeneratorSource
+    return places.KafkaSourceSection if kind == "kafka" else places.StreamSource
 
 
-def sink_model(kind: object) -> type[Sink]:
+def sink_model(kind: object) -> type[places.Sink]:
     """What may be said of a sink of a type."""
     if kind == "kafka":
-        return KafkaSinkSection
-    return PostgresSinkSection if kind == "postgres" else SinkSection
+        return places.KafkaSinkSection
+    return places.PostgresSinkSection if kind == "postgres" else places.SinkSection
 
 
-def sink(table: Any) -> Sink:
-    """Check the table ``[sink]``."""
-    kind = table.get("type") if isinstance(table, dict) else None
-    return section("sink", sink_model(kind), table)
-
-
-def _sides(join: JoinSection, names: list[str]) -> tuple[str, str]:
+def _sides(join: sections.JoinSection, names: list[str]) -> tuple[str, str]:
     left, right = join.left or names[0], join.right or names[1]
     for key, name in (("left", left), ("right", right)):
         expect(name in names, f"join.{key}", f"got {name!r}; allowed: {', '.join(names)}")
@@ -288,27 +265,26 @@ def _sides(join: JoinSection, names: list[str]) -> tuple[str, str]:
     return left, right
 
 
-def _check_ending(run: RunSection, sources: Mapping[str, Source]) -> None:
+def _check_ending(run: sections.RunSection, sources: Mapping[str, places.Source]) -> None:
     """Refuse to take all that is available of a stream that is being made up without an end."""
     for name, source in sources.items():
-        what = f'missing; allowed: seconds of data, as run.trigger is "{AVAILABLE_NOW}"'
-        ends = not is_endless(source) or run.trigger != AVAILABLE_NOW
+        what = f'missing; allowed: seconds of data, as run.trigger is "{sections.AVAILABLE_NOW}"'
+        ends = not is_endless(source) or run.trigger != sections.AVAILABLE_NOW
         expect(ends, f"sources.{name}.seconds", what)
 
 
-def is_endless(source: Source) -> bool:
+def is_endless(source: places.Source) -> bool:
     """Whether a stream is being made up without an end."""
-    return isinstance(source, GeneratorSource) and source.seconds is None
+    return isinstance(source, places.GeneratorSource) and source.seconds is None
 
 
 def _check_comparable(made: PipelineFile) -> None:
     """Refuse to compare a run whose rows cannot be made again, or that leaves out nothing."""
     sources = (made.left, made.right)
-    generated = all(isinstance(one, GeneratorSource) and not one.select for one in sources)
-    budget, shed, window = made.join.budget, made.join.shed, made.join.window
+    generated = all(isinstance(one, places.GeneratorSource) and not one.select for one in sources)
+    budget, shed = made.join.budget, made.join.shed
     chooses = budget is not None and budget.cpu is not None and shed != "drop"
-    timed = all(isinstance(one, str) for one in (window if isinstance(window, tuple) else [window]))
-    fits = generated and timed and chooses
+    fits = generated and chooses and all(isinstance(one, str) for one in made.join.windows)
     expect(fits, "run.compare", f"got true; allowed with: {COMPARABLE}")
     begins_anew = made.sink.type in TEMPORARY_SINKS and made.sink.path is None
     what = (

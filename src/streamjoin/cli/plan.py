@@ -4,17 +4,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from streamjoin.cli import places, sections
 from streamjoin.cli.fields import texts
-from streamjoin.cli.places import (
-    BurstSection,
-    GeneratorSource,
-    KafkaSinkSection,
-    KafkaSourceSection,
-    PostgresSinkSection,
-    Sink,
-    Source,
-)
-from streamjoin.cli.sections import AVAILABLE_NOW, RunSection
 from streamjoin.durations import format_duration, parse_duration
 from streamjoin.errors import ConfigError
 
@@ -24,7 +15,9 @@ if TYPE_CHECKING:
 _DURATIONS: Final = ("disorder", "cycle", "lag", "backlog")
 
 
-def destination(file: Path, sink: Sink, run: RunSection, scratch: Path) -> dict[str, Any]:
+def destination(
+    file: Path, sink: places.Sink, run: sections.RunSection, scratch: Path
+) -> dict[str, Any]:
     """Where results go and when: the sink, the checkpoint and the trigger of a pipeline.
 
     A checkpoint that need not outlive the run is in the scratch folder.
@@ -34,15 +27,15 @@ def destination(file: Path, sink: Sink, run: RunSection, scratch: Path) -> dict[
     if checkpoint is None:
         checkpoint = f"{path}_checkpoint" if path else str(scratch / "checkpoint")
     trigger = None  # Spark knows no short names of units
-    if run.trigger != AVAILABLE_NOW:
+    if run.trigger != sections.AVAILABLE_NOW:
         trigger = format_duration(parse_duration(run.trigger, "run.trigger"))
     return {"sink": _spark_sink(file, sink), "checkpoint": checkpoint, "trigger": trigger}
 
 
-def _spark_sink(file: Path, sink: Sink) -> "pipeline.Sink | pipeline.BatchSink":
+def _spark_sink(file: Path, sink: places.Sink) -> "pipeline.Sink | pipeline.BatchSink":
     from streamjoin.spark import pipeline
 
-    if isinstance(sink, PostgresSinkSection):
+    if isinstance(sink, places.PostgresSinkSection):
         from streamjoin.spark.sinks.postgres import postgres_sink
 
         try:
@@ -51,7 +44,7 @@ def _spark_sink(file: Path, sink: Sink) -> "pipeline.Sink | pipeline.BatchSink":
             msg = f"{file}: key `sink.{str(error).replace(':', '`:', 1)}"
             raise ConfigError(msg) from None
         return pipeline.BatchSink(table, f"table {sink.table}")
-    if isinstance(sink, KafkaSinkSection):
+    if isinstance(sink, places.KafkaSinkSection):
         from streamjoin.spark.kafka import FORMAT, KEY, KafkaSink
 
         key = KEY if sink.pair_id else None
@@ -59,11 +52,11 @@ def _spark_sink(file: Path, sink: Sink) -> "pipeline.Sink | pipeline.BatchSink":
     return pipeline.Sink(sink.type, resolve(file, sink.path), texts(sink.options), sink.pair_id)
 
 
-def spark_source(file: Path, source: Source, now: float) -> "pipeline.Source":
+def spark_source(file: Path, source: places.Source, now: float) -> "pipeline.Source":
     """A source of a file; `now` is where the time of generated streams begins."""
     from streamjoin.spark import pipeline
 
-    if isinstance(source, GeneratorSource):
+    if isinstance(source, places.GeneratorSource):
         from streamjoin.spark.generator import FORMAT
 
         options = source.model_dump(
@@ -79,7 +72,7 @@ def spark_source(file: Path, source: Source, now: float) -> "pipeline.Source":
             **_burst(source.burst),
         }
         return pipeline.Source(FORMAT, options=texts(options), select=source.select)
-    if isinstance(source, KafkaSourceSection):
+    if isinstance(source, places.KafkaSourceSection):
         from streamjoin.spark import kafka
 
         options = texts(source.spark_options())
@@ -91,7 +84,7 @@ def spark_source(file: Path, source: Source, now: float) -> "pipeline.Source":
     return pipeline.Source(source.type, path, source.ddl, options, source.select)
 
 
-def _burst(burst: BurstSection | None) -> dict[str, float]:
+def _burst(burst: places.BurstSection | None) -> dict[str, float]:
     if burst is None:
         return {}
     times = {"burst_at_s": _seconds(burst.at), "burst_lasting_s": _seconds(burst.lasting)}

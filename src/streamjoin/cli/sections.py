@@ -150,6 +150,11 @@ class JoinSection(Section):
     suffixes: tuple[str, str] = allowed('a pair such as ["_left", "_right"]', ("_left", "_right"))
     shards: int | None = allowed("a whole number, 1 or more; or absent", None, ge=1)
 
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """One of both streams, or one of each."""
+        return self.window if isinstance(self.window, tuple) else (self.window,)
+
 
 class TableJoinSection(Section):
     """``[join]`` beside ``[table]``: the arguments of `streamjoin.table_join`."""

@@ -22,7 +22,7 @@ _CONNECTOR: Final = "spark-sql-kafka"
 
 def spark_needs(settings: Settings) -> dict[str, str]:
     """Spark's settings of a file, and with them what its sources and sinks need."""
-    spark, places = dict(settings.spark), settings.places
+    spark, places = dict(settings.spark), settings.endpoints
     if any(isinstance(place, KafkaSourceSection | KafkaSinkSection) for place in places):
         spark |= _with_connector(spark)
     secrets = {name for place in places for name in secret_names(getattr(place, "options", {}))}

@@ -53,7 +53,7 @@ class SqlFile:
         return ()
 
     @property
-    def places(self) -> tuple[Source | Sink, ...]:
+    def endpoints(self) -> tuple[Source | Sink, ...]:
         """What is read, and where results go."""
         return *self.sources.values(), self.sink
 

@@ -7,32 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from streamjoin.cli import places, sections
 from streamjoin.cli.pipeline_file import (
     PipelineFile,
     check,
     checked,
     expect,
+    kind_named,
     outcome,
     section,
     source,
 )
-from streamjoin.cli.places import (
-    TABLE_TYPES,
-    GeneratorTableSection,
-    ParquetSection,
-    Sink,
-    Source,
-    SqlSection,
-    TableSection,
-)
 from streamjoin.cli.plan import destination, resolve, spark_source
-from streamjoin.cli.sections import (
-    MetricsSection,
-    RunSection,
-    TableJoinSection,
-    as_budget,
-    on_a_budget,
-)
 from streamjoin.errors import ConfigError, StreamJoinError
 
 if TYPE_CHECKING:
@@ -40,11 +26,11 @@ if TYPE_CHECKING:
     from streamjoin.tables.base import Table
 
 NEVER: Final = "never"
-MODELS: Final[Mapping[str | None, type[TableSection]]] = {
-    "parquet": ParquetSection,
-    "sql": SqlSection,
-    "postgres": SqlSection,
-    "generator": GeneratorTableSection,
+MODELS: Final[Mapping[str | None, type[places.TableSection]]] = {
+    "parquet": places.ParquetSection,
+    "sql": places.SqlSection,
+    "postgres": places.SqlSection,
+    "generator": places.GeneratorTableSection,
 }
 ARGUMENTS: Final = ("path", "uri", "table", "key")
 """Names with which the library's errors begin, and which are keys of the file too."""
@@ -56,12 +42,12 @@ class TableFile:
 
     file: Path
     stream_name: str
-    stream: Source
-    table: TableSection
-    join: TableJoinSection
-    sink: Sink
-    run: RunSection
-    metrics: MetricsSection
+    stream: places.Source
+    table: places.TableSection
+    join: sections.TableJoinSection
+    sink: places.Sink
+    run: sections.RunSection
+    metrics: sections.MetricsSection
     spark: Mapping[str, str]
 
     @property
@@ -70,7 +56,7 @@ class TableFile:
         return (self.stream_name,)
 
     @property
-    def places(self) -> tuple[Source | Sink, ...]:
+    def endpoints(self) -> tuple[places.Source | places.Sink, ...]:
         """What is read, and where results go."""
         return self.stream, self.sink
 
@@ -78,7 +64,8 @@ class TableFile:
         """Say in one line what is joined."""
         on = dict(self.join.on) if isinstance(self.join.on, dict) else self.join.on
         kind = f"{self.join.how.capitalize()} join of {self.stream_name} with the table"
-        return f"{kind} {self.table.name} on {on}{on_a_budget(as_budget(self.join.budget))}"
+        limit = sections.on_a_budget(sections.as_budget(self.join.budget))
+        return f"{kind} {self.table.name} on {on}{limit}"
 
     def plan(self, now: float, scratch: Path) -> "TablePipeline":
         """Make the pipeline; see `PipelineFile.plan`."""
@@ -89,7 +76,7 @@ class TableFile:
             stream=spark_source(self.file, self.stream, now),
             table=self._opened(),
             join=self._arguments(where["checkpoint"]),
-            budget=as_budget(self.join.budget),
+            budget=sections.as_budget(self.join.budget),
             **where,
         )
 
@@ -108,7 +95,7 @@ class TableFile:
         join = self.join
         return {
             **join.model_dump(exclude={"budget", "refresh", "index_folder"}),
-            "budget": as_budget(join.budget),
+            "budget": sections.as_budget(join.budget),
             "refresh": None if join.refresh == NEVER else join.refresh,
             "index_folder": resolve(self.file, join.index_folder) or _beside(checkpoint),
         }
@@ -140,23 +127,23 @@ def _check(file: Path, document: dict[str, Any]) -> PipelineFile | TableFile:
     expect(len(sources) == 1, "sources", f"got {len(sources)} ({', '.join(sources)}); {one}")
     ((name, stream),) = ((name, source(name, table)) for name, table in sources.items())
     table = _table(document["table"])
-    join = section("join", TableJoinSection, document.get("join", {}))
+    join = section("join", sections.TableJoinSection, document.get("join", {}))
     return TableFile(file, name, stream, table, join, **outcome(document, {name: stream}))
 
 
-def _table(table: Any) -> TableSection:
-    kind = table.get("type") if isinstance(table, dict) else None
+def _table(table: Any) -> places.TableSection:
+    kind = kind_named(table)
     known = not isinstance(table, dict) or (isinstance(kind, str) and kind in MODELS)
-    expect(known, "table.type", f"got {kind!r}; allowed: {TABLE_TYPES}")
-    return section("table", MODELS.get(kind, ParquetSection), table)
+    expect(known, "table.type", f"got {kind!r}; allowed: {places.TABLE_TYPES}")
+    return section("table", MODELS.get(kind, places.ParquetSection), table)
 
 
-def make_table(file: Path, table: TableSection) -> "Table":
+def make_table(file: Path, table: places.TableSection) -> "Table":
     """The table that a file names."""
     from streamjoin.tables.parquet import parquet_table
 
     path = resolve(file, table.path)
-    if isinstance(table, GeneratorTableSection):
+    if isinstance(table, places.GeneratorTableSection):
         from streamjoin.workloads.payloads import write_people
 
         folder = Path(str(path))
@@ -167,7 +154,7 @@ def make_table(file: Path, table: TableSection) -> "Table":
             expect(False, "table.path", f"got {table.path!r}, {what}")
         return parquet_table(folder, "person", unique=True, copy=table.is_copied)
     key = table.key if isinstance(table.key, str) else tuple(table.key)
-    if isinstance(table, ParquetSection):
+    if isinstance(table, places.ParquetSection):
         return parquet_table(path or "", key, unique=table.unique, copy=table.is_copied)
     from streamjoin.tables.sql import sql_table
 
@@ -181,7 +168,7 @@ def make_table(file: Path, table: TableSection) -> "Table":
     )
 
 
-def _address(table: SqlSection, path: str | None) -> str:
+def _address(table: places.SqlSection, path: str | None) -> str:
     if table.uri_env is not None:
         return os.environ.get(table.uri_env, "")
     if table.path is None:

@@ -179,7 +179,7 @@ def recall(counted: JoinMetrics) -> str:
     if counted.pairs + counted.missed <= 0:
         return "-"
     error = f" +- {100 * counted.recall_error:.1f}" if counted.has_interval else ""
-    return f"{percent(counted.recall)}{error}"
+    return f"{percentage(counted.recall)}{error}"
 
 
 def missed(counted: JoinMetrics) -> str:
@@ -203,7 +203,7 @@ def skipped(counted: JoinMetrics) -> str:
 
 
 def _skipped_by_window(counted: JoinMetrics) -> str:
-    parts = [f"{percent(1 - one.fraction)} of the {one.name}" for one in counted.inputs]
+    parts = [f"{percentage(1 - one.fraction)} of the {one.name}" for one in counted.inputs]
     return f"{skipped(counted)}: {', '.join(parts)} window" if parts else skipped(counted)
 
 
@@ -256,10 +256,10 @@ def hit_share(metrics: JoinMetrics) -> str:
     >>> hit_share(JoinMetrics())
     '-'
     """
-    return percent(metrics.hit_share or 0) if metrics.rows_in else "-"
+    return percentage(metrics.hit_share or 0) if metrics.rows_in else "-"
 
 
-def percent(share: float) -> str:
+def percentage(share: float) -> str:
     """Write a share with one digit, as columns of numbers want it."""
     return f"{100 * share:.1f} %"
 

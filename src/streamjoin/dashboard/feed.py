@@ -55,14 +55,9 @@ class Feed:
     def __init__(self) -> None:
         self._server = secrets.token_hex(4)
         self._news: deque[News] = deque(maxlen=MOST_NEWS)
-        self._number = 0
+        self.number = 0  # of the last news
         self._bell = threading.Condition()
         self.is_closed = False
-
-    @property
-    def number(self) -> int:
-        """Number of the last news."""
-        return self._number
 
     def mark(self, number: int) -> str:
         """How far one has read, as text."""
@@ -72,31 +67,31 @@ class Feed:
         """Tell the pages that show a query, or all of them."""
         text = json.dumps(values, separators=(",", ":"), allow_nan=False)
         with self._bell:
-            self._number += 1
-            self._news.append(News(self._number, query, kind, text))
+            self.number += 1
+            self._news.append(News(self.number, query, kind, text))
             self._bell.notify_all()
 
     def after(self, mark: str, query: str) -> tuple[list[News], int] | None:
         """News for a query after a mark, and the number read up to; None if some are missing."""
         server, _, number = mark.partition("-")
         with self._bell:
-            oldest = self._news[0].number if self._news else self._number + 1
+            oldest = self._news[0].number if self._news else self.number + 1
             known = server == self._server and number.isdecimal() and len(number) < 16
-            if not known or not oldest - 1 <= int(number) <= self._number:
+            if not known or not oldest - 1 <= int(number) <= self.number:
                 return None
             after = (news for news in self._news if news.number > int(number))
-            return [news for news in after if news.query in ("", query)], self._number
+            return [news for news in after if news.query in ("", query)], self.number
 
     def wait(self, number: int, seconds: float) -> bool:
         """Wait for news after a number; whether there are any."""
         until = time.monotonic() + seconds
         with self._bell:
-            while self._number <= number and not self.is_closed:
+            while self.number <= number and not self.is_closed:
                 left = until - time.monotonic()
                 if left <= 0:
                     break
                 self._bell.wait(left)
-            return self._number > number
+            return self.number > number
 
     def close(self) -> None:
         """Let all who wait go."""

@@ -237,10 +237,7 @@ class Details:
 
     def to_json(self) -> str:
         """One line; what is zero, empty or not known is left out."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        values["ages"] = None if self.ages is None else self.ages.to_dict()
-        values["windows"] = {name: one.to_dict() for name, one in self.windows.items()}
-        known = {name: value for name, value in values.items() if value}
+        known = {name: value for name, value in to_values(self).items() if value}
         if self.newest is not None:
             known["newest"] = self.newest
         return json.dumps(known, separators=(",", ":"))
@@ -248,12 +245,24 @@ class Details:
     @classmethod
     def from_json(cls, text: str) -> "Details":
         """Read `to_json` back."""
-        values: dict[str, Any] = json.loads(text)
-        if "ages" in values:
-            values["ages"] = Ages.from_dict(values["ages"])
-        strips = values.get("windows", {})
-        values["windows"] = {name: BasicWindows.from_dict(one) for name, one in strips.items()}
-        return cls(**values)
+        return cls(**from_values(json.loads(text)))
+
+
+def to_values(one: Any) -> dict[str, Any]:
+    """The fields of `Details` or of `JoinMetrics`, with ages and windows as JSON can hold them."""
+    values = {field.name: getattr(one, field.name) for field in fields(one)}
+    values["ages"] = None if one.ages is None else one.ages.to_dict()
+    values["windows"] = {name: strip.to_dict() for name, strip in one.windows.items()}
+    return values
+
+
+def from_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Read ages and windows back."""
+    if "ages" in values:
+        values["ages"] = Ages.from_dict(values["ages"])
+    strips = values.get("windows", {})
+    values["windows"] = {name: BasicWindows.from_dict(one) for name, one in strips.items()}
+    return values
 
 
 def together(before: Any, later: Any) -> Any:

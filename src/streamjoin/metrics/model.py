@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from streamjoin.metrics.counts import half_width, recall_interval, share_found
-from streamjoin.metrics.details import Ages, BasicWindows, together
+from streamjoin.metrics.details import Ages, BasicWindows, from_values, to_values, together
 
 Kind = Literal["window", "plan", "table"]
 """A join of two streams, of many, or with a table."""
@@ -289,10 +289,8 @@ class JoinMetrics:
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; what is zero, empty or not known is left out."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = to_values(self)
         values["inputs"] = [_without_zeros(vars(one)) for one in self.inputs]
-        values["windows"] = {name: one.to_dict() for name, one in self.windows.items()}
-        values["ages"] = None if self.ages is None else self.ages.to_dict()
         values["table"] = None if self.table is None else vars(self.table)
         if self.recall is not None and self.recall_interval not in (None, (1.0, 1.0)):
             low, high = self.recall_interval
@@ -303,13 +301,9 @@ class JoinMetrics:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "JoinMetrics":
         """Read `to_dict` back; what a later version adds is passed over."""
-        known = known_fields(cls, values)
+        known = from_values(known_fields(cls, values))
         inputs = values.get("inputs", ())
         known["inputs"] = tuple(InputMetrics(**known_fields(InputMetrics, one)) for one in inputs)
-        strips = values.get("windows", {})
-        known["windows"] = {name: BasicWindows.from_dict(one) for name, one in strips.items()}
-        if "ages" in values:
-            known["ages"] = Ages.from_dict(values["ages"])
         if "table" in values:
             known["table"] = TableMetrics(**known_fields(TableMetrics, values["table"]))
         return cls(**known)

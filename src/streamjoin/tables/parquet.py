@@ -39,7 +39,13 @@ _BINARIES: Final = (
 
 
 class OpenParquet:
-    """A Parquet table that is being read, as it was at the last `refresh`."""
+    """A Parquet table that is being read, as it was at the last `refresh`.
+
+    A partition has no rows if its file is gone.
+    """
+
+    has_index = knows_places = True
+    partition_rows: NDArray[np.int64]
 
     def __init__(self, table: "ParquetTable", folder: Path | None, memory: int) -> None:
         self._table = table
@@ -61,25 +67,10 @@ class OpenParquet:
         return self._index.view.contents.version
 
     @property
-    def has_index(self) -> bool:
-        """Always: the one made here."""
-        return True
-
-    @property
-    def knows_places(self) -> bool:
-        """Always: the index has them."""
-        return True
-
-    @property
-    def partition_rows(self) -> NDArray[np.int64]:
-        """How many rows each partition has; none if its file is gone."""
-        return self._rows
-
-    @property
     def bytes_per_row(self) -> float:
         """Memory that a row takes, by the first partition that has rows."""
         if self._bytes_per_row is None:
-            full = np.flatnonzero(self._rows)
+            full = np.flatnonzero(self.partition_rows)
             sample = self.scan(int(full[0])) if len(full) else None
             self._bytes_per_row = sample.nbytes / sample.num_rows if sample else 1.0
         return self._bytes_per_row
@@ -88,7 +79,7 @@ class OpenParquet:
         """The rows of one row group; none if its file is gone."""
         names = self._table.schema.names if columns is None else columns
         check_columns(self._table.schema, names, "columns")
-        if not self._rows[partition]:
+        if not self.partition_rows[partition]:
             return self._nothing(names)
         at = np.searchsorted(self._firsts, partition, "right") - 1
         file = self._index.view.contents.files[at]
@@ -134,7 +125,7 @@ class OpenParquet:
         sizes = [sum(file.rows) for file in files]
         self._first_rows = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
         rows = [n * (not file.is_gone) for file in files for n in file.rows]
-        self._rows = np.array(rows, np.int64)
+        self.partition_rows = np.array(rows, np.int64)
         self._bytes_per_row = None
         if self._table.is_unique:
             self._refuse_duplicates(self._index.view.contents.twice)

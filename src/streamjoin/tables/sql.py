@@ -37,7 +37,9 @@ def dialect_of(address: Address) -> Dialect:
 
 
 class OpenSql:
-    """A table in a database, as it is at each query."""
+    """A table in a database, as it is at each query; its version is that of the last `refresh`."""
+
+    knows_places = False  # the database is asked either way
 
     def __init__(self, table: "SqlTable") -> None:
         self._table = table
@@ -50,23 +52,13 @@ class OpenSql:
         self._bytes_per_row: float | None = None
         if table.is_unique:
             self._refuse_duplicates()
-        self._version = self._now()
+        self.version = self._now()
         self._layout = self._cut()
-
-    @property
-    def version(self) -> str:
-        """As it was at the last `refresh`."""
-        return self._version
 
     @property
     def has_index(self) -> bool:
         """Whether the database has one that begins with a column of the key."""
         return any(names[0] in self._table.key for names, _ in self._indexes)
-
-    @property
-    def knows_places(self) -> bool:
-        """Never: the database is asked either way."""
-        return False
 
     @property
     def partition_rows(self) -> NDArray[np.int64]:
@@ -118,9 +110,9 @@ class OpenSql:
     def refresh(self) -> Changes | None:
         """Ask for the version; if it is another one, any row may be."""
         now = self._now()
-        if now == self._version:
+        if now == self.version:
             return None
-        self._version, self._layout, self._bytes_per_row = now, self._cut(), None
+        self.version, self._layout, self._bytes_per_row = now, self._cut(), None
         return Changes(whole=True)
 
     def touched(self, changes: Changes, keys: KeyColumns) -> NDArray[np.bool_]:
