@@ -18,7 +18,7 @@ from streamjoin import oracle
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.local import LocalJoin
-from streamjoin.spark.clocks import with_ahead
+from streamjoin.spark.columns import with_ahead
 from tests.spark.streams import drain, observed, read_back, read_stream, write_batches
 
 SECOND = 1_000_000

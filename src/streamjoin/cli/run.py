@@ -161,7 +161,7 @@ def _handling(handler: Handler) -> Iterator[None]:
 @contextmanager
 def _in_a_sentence(checkpoint: str) -> Iterator[None]:
     """Say what Spark's error comes from."""
-    from streamjoin.spark.checkpoint_damage import damage
+    from streamjoin.spark.checkpoint import damage
     from streamjoin.spark.failures import root_cause
 
     try:

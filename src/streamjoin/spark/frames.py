@@ -22,8 +22,7 @@ from streamjoin.joins.routing import ByKey, Routing, copies, grid_for
 from streamjoin.joins.spread_join import can_spread
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.spark.channel import Channel, find_folder
-from streamjoin.spark.clocks import check_ahead
-from streamjoin.spark.columns import filtered, naming_of, refuse_collation
+from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
 from streamjoin.spark.labels import shard_labels
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.operator import (

@@ -23,8 +23,7 @@ from streamjoin.joins.multi.streams import check_streams
 from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.channel import Channel, find_folder
-from streamjoin.spark.clocks import check_ahead
-from streamjoin.spark.columns import filtered, naming_of, refuse_collation
+from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
 from streamjoin.spark.folders import reachable
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.operator import (

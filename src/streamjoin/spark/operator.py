@@ -23,8 +23,7 @@ from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.packed import PACKED_DDL
 from streamjoin.joins.packing import Shaper
-from streamjoin.spark.clocks import with_ahead
-from streamjoin.spark.columns import numbered
+from streamjoin.spark.columns import numbered, with_ahead
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
 from streamjoin.spark.pack import TICK, TICKING_DDL, Packer
 from streamjoin.spark.plans import plan_text, plans_of

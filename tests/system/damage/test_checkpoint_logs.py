@@ -9,7 +9,7 @@ import pytest
 import streamjoin as sj
 from streamjoin.cli.run import _in_a_sentence
 from streamjoin.errors import EngineError, StateError
-from streamjoin.spark.checkpoint_damage import damage
+from streamjoin.spark.checkpoint import damage
 from tests.spark.streams import drain, read_stream, write_batches
 from tests.system.damage.test_checkpoints import Damage, batch, each_file
 
