@@ -1,4 +1,4 @@
-"""Check links: of the documents where they are, and of the site that was built from them.
+"""Check links, of the documents and of the site that was built from them; and modules they name.
 
 python scripts/check_docs.py [SITE]        SITE is the folder of the site, by default site/
 """
@@ -14,6 +14,9 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6}\s+(.*)$", re.MULTILINE)
+MODULE = re.compile(r"`((?:\w+/)+\w+\.py)`")
+PLACES = (ROOT, ROOT / "src" / "streamjoin")
+"""Where a module that a document names may be."""
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 STYLE_URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -28,7 +31,7 @@ def documents() -> list[Path]:
 
 
 def problems_of_document(document: Path) -> Iterator[str]:
-    """Links that lead nowhere in the repository, as its host would follow them."""
+    """Links that lead nowhere, as the repository's host would follow them; modules likewise."""
     text = CODE.sub("", document.read_text(encoding="utf-8"))
     for target in LINK.findall(text):
         path, _, anchor = target.partition("#")
@@ -39,6 +42,10 @@ def problems_of_document(document: Path) -> Iterator[str]:
             yield f"link to {target} leads nowhere"
         elif anchor and file.suffix == ".md" and anchor not in headings(file):
             yield f"link to {target}: there is no such heading"
+    if document.name != "CHANGELOG.md":  # which tells of what was
+        for module in MODULE.findall(text):
+            if not any((place / module).exists() for place in PLACES):
+                yield f"there is no module {module}"
 
 
 @cache
