@@ -32,11 +32,11 @@ from streamjoin.joins.multi.metrics import Counts
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
-from streamjoin.joins.stopwatch import Costs as Costs
 from streamjoin.joins.window_join import END, WindowJoinState
 from streamjoin.local_table import LocalTableJoin as LocalTableJoin
 from streamjoin.metrics import JoinCounts
-from streamjoin.shedding.plan_limits import Observed, Whole
+from streamjoin.shedding.costs import Costs as Costs
+from streamjoin.shedding.plans import Observed, Whole
 
 _SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")
 _OF_PLAN: Final = ("results", "stale", "rows_out", "missed", "analysed", "adapted", "infeasible")

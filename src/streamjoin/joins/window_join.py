@@ -18,7 +18,8 @@ from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, OutputColumn
 from streamjoin.joins.progress import Progress
 from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
-from streamjoin.shedding.regulation import Shedding, SheddingState
+from streamjoin.shedding.limits import Shedding
+from streamjoin.shedding.rows import SheddingState
 
 STATE_VERSION: Final = 2
 END: Final = 2**62

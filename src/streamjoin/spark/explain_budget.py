@@ -7,7 +7,8 @@ from typing import Final
 from streamjoin.budget import Budget
 from streamjoin.joins.routing import copies
 from streamjoin.planning.two.split import Allocation, Demand, Limits, held, output, plan
-from streamjoin.shedding.regulation import FIRST_COST_US, Shedding
+from streamjoin.shedding.limits import Shedding
+from streamjoin.shedding.rows import FIRST_COST_US
 from streamjoin.spark import explain_selective
 from streamjoin.spark.explain_matches import Matches
 from streamjoin.spark.explain_selective import Need, Selective

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from streamjoin.joins.routing import copies
-from streamjoin.shedding.regulation import Shedding
+from streamjoin.shedding.limits import Shedding
 from streamjoin.spark.explain_budget import Planned, plan_for
 from streamjoin.spark.explain_expected import Expected
 from streamjoin.spark.explain_matches import Matches

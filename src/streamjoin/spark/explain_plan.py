@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.regulation import FIRST_COST_US
+from streamjoin.shedding.rows import FIRST_COST_US
 from streamjoin.spark import explain_plan_words as words
 from streamjoin.spark import explain_words
 from streamjoin.spark.explain_conditions import Conjunct

@@ -3,8 +3,8 @@
 from typing import Final
 
 from streamjoin.planning.many.planners import analyse
-from streamjoin.shedding.regulation import FIRST_COST_US
-from streamjoin.shedding.selective import SelectiveState
+from streamjoin.shedding.comparisons import SelectiveState
+from streamjoin.shedding.rows import FIRST_COST_US
 from streamjoin.spark.explain_expected import BASES, ITSELF, Expected, cpu_words
 from streamjoin.spark.explain_matches import Basis
 from streamjoin.spark.explain_meanings import PARTS, Meaning, Meanings

@@ -8,11 +8,11 @@ from streamjoin._typing import SIDES
 from streamjoin.core.cells import CELLS, Axis
 from streamjoin.durations import format_duration
 from streamjoin.joins.routing import copies
-from streamjoin.joins.selective import LOOKING_BYTES, LOOKING_ROWS, SOME_ITEMS
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window_parts import LOOKING_BYTES, LOOKING_ROWS, SOME_ITEMS
 from streamjoin.planning.two.split import Pair
-from streamjoin.shedding.regulation import Shedding
-from streamjoin.shedding.selective import GAMMA, GAMMA_EXACT, MOST_RECEIVING, SelectiveState
+from streamjoin.shedding.comparisons import GAMMA, GAMMA_EXACT, MOST_RECEIVING, SelectiveState
+from streamjoin.shedding.limits import Shedding
 from streamjoin.spark.explain_matches import Matches
 from streamjoin.spark.explain_words import NAMES
 from streamjoin.spark.plans import JoinPlan

@@ -17,11 +17,11 @@ from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
-from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.routing import ByKey, Routing, copies, grid_for
 from streamjoin.joins.spread_join import can_spread
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.shedding.limits import Shed
 from streamjoin.spark.clocks import check_ahead, with_ahead
 from streamjoin.spark.columns import filtered, naming_of, numbered, refuse_collation
 from streamjoin.spark.gate import GateFolder
@@ -232,7 +232,7 @@ def join(
     if calibration is not None:
         settings = replace(settings, operations=calibration.operations)
     if settings.shedding is not None:
-        limits = over_shards(settings.shedding, routing.n_shards, n_cores(spark), copies(routing))
+        limits = settings.shedding.over_shards(routing.n_shards, n_cores(spark), copies(routing))
         settings = replace(settings, shedding=limits)
     resolved = replace(resolved, join=settings)
     join_id = uuid.uuid4().hex

@@ -15,7 +15,7 @@ from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.routing import Routing
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.plan_limits import Observed, Whole
+from streamjoin.shedding.plans import Observed, Whole
 from streamjoin.spark.arrivals import PackedRow, clock_of, from_batches, unpack_inputs
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.local_files import local_folder

@@ -21,7 +21,7 @@ from streamjoin.core.batch import Arranged, Batch, arrange
 from streamjoin.core.stream import Stream
 from streamjoin.joins.hot_keys import HotKey, HotKeys
 from streamjoin.joins.routing import Routing, Split, split_hot
-from streamjoin.shedding.selection import is_let_in
+from streamjoin.shedding.rows import is_let_in
 from streamjoin.spark.gate import GateFolder
 from streamjoin.spark.hot_keys import HotFolder, describe
 from streamjoin.spark.worker import Run, running, settle
