@@ -11,8 +11,8 @@ from typing import Any
 from unittest.mock import patch
 
 from streamjoin.joins import logic
+from streamjoin.joins.ages import PairsSeen
 from streamjoin.joins.base import Pairs
-from streamjoin.joins.looking import PairsSeen
 from streamjoin.joins.window_join import WindowJoin
 from streamjoin.metrics import BasicWindows, Details
 

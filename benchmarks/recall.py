@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.budget import Budget
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinCounts
+from streamjoin.shedding.costs import Costs
 from streamjoin.windows import rows
 from streamjoin.workloads.base import draw_keys
 

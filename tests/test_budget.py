@@ -10,11 +10,9 @@ import streamjoin as sj
 from streamjoin import budget as budget_module
 from streamjoin.errors import ConfigError
 from streamjoin.joins.arguments import resolve
-from streamjoin.joins.budgets import over_shards
 from streamjoin.joins.table.settings import TableJoin
 from streamjoin.local import LocalJoin
-from streamjoin.shedding.plan_limits import PlanLimits
-from streamjoin.shedding.regulation import Shedding
+from streamjoin.shedding.limits import PlanLimits, Shedding
 
 INF, NAN = float("inf"), float("nan")
 CPU = (
@@ -181,7 +179,7 @@ def test_every_join_divides_a_share_of_the_cores_alike(shards: int, share: float
     limits: dict[str, Any] = {"cpu_us_per_second": 250_000.0}
     schema = pa.schema({})
     table = TableJoin(schema, schema, ((), ()), (), "inner", "auto", 100, work_share=0.25)
-    pair = over_shards(Shedding(**limits), shards, 8, copies=(1, 1))
+    pair = Shedding(**limits).over_shards(shards, 8, copies=(1, 1))
     assert pair.cpu_us_per_second == share * 1e6
     assert PlanLimits(**limits).over_shards(shards, 8).cpu_us_per_second == share * 1e6
     assert table.over_shards(shards, 8).work_share == share

@@ -1,4 +1,4 @@
-"""What only the paper's examples need: discrete knapsacks and BestHJP (Mukherji 2011).
+"""What only the paper's examples need: discrete models and BestHJP (Mukherji 2011).
 
 In the *discrete* model (Section 4.1; JAQ-A16, A17) a path takes all its resources or a multiple of
 them, each cycle by itself: `greedy` is fast, `dynamic` is the optimum.
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streamjoin.planning.many.cover import Cover, Covering
 from streamjoin.planning.many.jaqpot import fill
-from streamjoin.planning.many.plan_model import Allocation, PlanModel, check_resources
+from streamjoin.planning.many.plan_model import Allocation, Floats, PlanModel, check_resources
 
 
 @dataclass(frozen=True)
@@ -112,3 +113,22 @@ def best_hjp(model: PlanModel, mu: float) -> Allocation:
     worth = model.productivities / model.costs  # matches per unit of resources
     given = fill(worth.tolist(), caps.tolist(), check_resources(mu))
     return Allocation.of_allowances("best-hjp", model, np.array(given) / model.costs)
+
+
+def by_multiples(state: Covering, needs: Floats) -> Cover:
+    """Search of `gh_wmscp` that ranks paths as in the discrete model.
+
+    By the useful tuples of one whole multiple, all that the stream can give, although what is given
+    may be a part of it. That is nearer to the paper and to its distance from the optimum (JAQ-C29),
+    dearer, and slower.
+    """
+    once = state.left.copy()
+    gives = state.supply * once[:, np.newaxis]
+    while True:
+        able = (once > 0) & (state.left > 0)
+        useful = np.minimum(state.need, gives) @ needs
+        gains = np.divide(useful, once, out=np.zeros_like(once), where=able)
+        if not gains.any():
+            return state.cover()
+        state.run(int(np.argmax(gains)))
+        state.steps += state.supply.size

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from papers.base import Context, Numbers
-from papers.jaqpot.knapsack import dynamic
+from papers.jaqpot.knapsack import by_multiples, dynamic
 from papers.jaqpot.plan_streams import Parameters, Range
 from papers.jaqpot.workload import FRESHNESS, TABLE_3, Setting
 from papers.operators.plan_window import Second
@@ -120,7 +120,7 @@ def _gap(plans: str, budget: str, seed: int) -> Gap:
     found = jaqpot(model, mu, refresh)
     paths, free = exact(model, mu, refresh), exact(model, mu, refresh, match=False)
     feasible = tuple(each.infeasible is None for each in (found, paths, free))
-    covers = [gh_wmscp(model, refresh, multiples=ranked).cost for ranked in (False, True)]
+    covers = [gh_wmscp(model, refresh, search=how).cost for how in (None, by_multiples)]
     over = [cost / cheapest.cost if not cheapest.infeasible else np.nan for cost in covers]
     return Gap(
         plans, budget, _over(found, paths), _over(found, free), over[0], over[1],

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin._typing import Times
 from streamjoin.errors import ConfigError
-from streamjoin.planning.many.nary import ORDERS, Order
+from streamjoin.planning.many.nary import ORDERS, Order, Waiting
 
 Each = tuple[int | None, ...]
 """A number for each stream; None for no limit."""
@@ -125,3 +126,20 @@ def batch_ends(times: Sequence[Times], period: int) -> NDArray[np.int64]:
         np.searchsorted(batch_of(each, first, last, period), inner, side="right") for each in times
     ]
     return np.stack(ends, axis=1).astype(np.int64)
+
+
+def output_estimates(waiting: Waiting, tables: Sequence[int], selectivity: float) -> list[float]:
+    """Results that draining each buffer now would bring (VAL-A8, Eq. 1).
+
+    Examples
+    --------
+    VAL-U2.
+
+    >>> waiting = Waiting((10, 30, 50), (100, 200, 400), (0, 0, 0))
+    >>> output_estimates(waiting, waiting.tables, selectivity=1e-4)
+    [80.0, 120.0, 100.0]
+    """
+    return [
+        buffer * selectivity * prod(table for i, table in enumerate(tables) if i != j)
+        for j, buffer in enumerate(waiting.buffers)
+    ]

@@ -108,26 +108,6 @@ class Budget:
         return " and ".join(said)
 
 
-def shard_cpu(
-    share: float | None, us_per_batch: float | None, n_shards: int, n_cores: int
-) -> tuple[float | None, float | None]:
-    """What one shard may use of a share of the cores, and of CPU time for each batch.
-
-    A shard runs on one core at a time, however many there are.
-
-    Examples
-    --------
-    >>> shard_cpu(0.5, None, n_shards=8, n_cores=4), shard_cpu(0.25, None, n_shards=1, n_cores=8)
-    ((0.25, None), (0.25, None))
-    >>> shard_cpu(None, 800, n_shards=4, n_cores=8)
-    (None, 200.0)
-    """
-    return (
-        None if share is None else share * min(1.0, n_cores / n_shards),
-        None if us_per_batch is None else us_per_batch / n_shards,
-    )
-
-
 def machine_bytes() -> int:
     """Main memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -33,7 +33,6 @@ from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
-from streamjoin.joins.stopwatch import Costs as Costs
 from streamjoin.joins.table.arguments import resolve_table_join
 from streamjoin.joins.table.arrivals import TableArrival, keyed
 from streamjoin.joins.table.choosing import suited
@@ -43,7 +42,8 @@ from streamjoin.joins.table.state import TableJoinState
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.metrics.catalogue import Counts
-from streamjoin.shedding.plan_limits import Observed, Whole
+from streamjoin.shedding.costs import Costs as Costs
+from streamjoin.shedding.plans import Observed, Whole
 from streamjoin.tables.base import Changes, Table
 
 _SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")

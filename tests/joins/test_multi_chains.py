@@ -8,8 +8,8 @@ import pytest
 
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.local import LocalMultiJoin
+from streamjoin.shedding.costs import Costs
 from tests.joins.multi_streams import SECOND, Batch, probes
 
 SCHEMA = pa.schema({"x": pa.int64(), "y": pa.int64(), "t": pa.timestamp("us")})

@@ -12,8 +12,8 @@ from streamjoin.core import batch as core_batch
 from streamjoin.joins.multi import logic, probing
 from streamjoin.joins.multi import rows as multi_rows
 from streamjoin.joins.multi.tuples import Tuples
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.local import LocalMultiJoin
+from streamjoin.shedding.costs import Costs
 from streamjoin.windows import Rows
 from tests.joins.multi_streams import (
     SCHEMA,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamjoin.budget import Budget
 from streamjoin.joins.multi import reordering, sampling
-from streamjoin.joins.stopwatch import Costs
+from streamjoin.shedding.costs import Costs
 from tests.joins.multi_streams import (
     SECOND,
     Batch,

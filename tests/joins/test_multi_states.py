@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamjoin.budget import Budget
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.planning.many.tree import Tree
+from streamjoin.shedding.costs import Costs
 from streamjoin.windows import Rows
 from tests.joins.multi_streams import (
     SECOND,

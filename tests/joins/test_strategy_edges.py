@@ -9,8 +9,8 @@ from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.sampling import measure
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import States
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.planning.many.nary import Waiting, groups_of
+from streamjoin.shedding.costs import Costs
 from tests.joins.multi_streams import SECOND, Numbers, expected, local, numbers, poisson, table
 from tests.joins.test_strategies import going_on
 

@@ -5,8 +5,8 @@ from functools import partialmethod
 
 import pytest
 
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.local import LocalJoin
+from streamjoin.shedding.costs import Costs
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The estimator of missed pairs alone, with samples that are drawn here."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from streamjoin._typing import LEFT
 from streamjoin.core.window import JoinedWindow
 from streamjoin.shedding.recall import N_GROUPS, RecallEstimate
-from streamjoin.shedding.regulation import SheddingState
+from streamjoin.shedding.rows import SheddingState
 
 LEFT_KEYS = np.arange(600) % 40
 RIGHT_KEYS = np.concatenate([np.arange(300) % 40, np.zeros(100, np.int64)])  # one key is hot
@@ -88,5 +89,5 @@ def test_a_state_without_the_newer_fields_is_read() -> None:
 
 def test_it_goes_on_from_what_was_stored() -> None:
     estimate, _ = drawn(2, (0.5, 0.5))
-    again = RecallEstimate(**json.loads(json.dumps(estimate.to_dict())))
+    again = RecallEstimate(**json.loads(json.dumps(asdict(estimate))))
     assert (again.missed, again.variance) == (estimate.missed, estimate.variance)

@@ -28,8 +28,8 @@ from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import about
 from streamjoin.joins.report import Advice
 from streamjoin.planning.many.planners import analyse
-from streamjoin.shedding.regulation import FIRST_COST_US
-from streamjoin.shedding.selective import SelectiveState
+from streamjoin.shedding.comparisons import SelectiveState
+from streamjoin.shedding.rows import FIRST_COST_US
 
 _ASSUMED: Final = "selectivities are assumed; give those that are known"
 _PLANNER: Final = "jaqpot"

@@ -20,7 +20,7 @@ from streamjoin.planning.many.plan_model import Floats, PathTable, PlanModel
 from streamjoin.planning.many.planners import PLANNERS, Analysis, analyse
 from streamjoin.planning.many.timed_plan import TimedPlan
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.regulation import FIRST_COST_US
+from streamjoin.shedding.rows import FIRST_COST_US
 
 ASSUMED_SELECTIVITY: Final = 0.001
 """Where none is said: as with 1,000 keys that are equally frequent."""

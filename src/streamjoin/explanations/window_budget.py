@@ -9,10 +9,10 @@ from streamjoin.durations import format_duration
 from streamjoin.explanations.window_planned import Planned, plan_for
 from streamjoin.explanations.window_situation import Situation
 from streamjoin.explanations.window_words import NAMES
-from streamjoin.joins.selective import LOOKING_BYTES, LOOKING_ROWS
 from streamjoin.joins.window_join import WindowJoin
-from streamjoin.shedding.regulation import Shedding
-from streamjoin.shedding.selective import GAMMA, GAMMA_EXACT, MOST_RECEIVING
+from streamjoin.joins.window_parts import LOOKING_BYTES, LOOKING_ROWS
+from streamjoin.shedding.comparisons import GAMMA, GAMMA_EXACT, MOST_RECEIVING
+from streamjoin.shedding.limits import Shedding
 
 _DROPPED: Final = (
     "rows beyond that are dropped as they come (dropped_left, dropped_right): they neither probe "

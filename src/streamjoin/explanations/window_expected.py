@@ -23,7 +23,7 @@ from streamjoin.explanations.window_situation import Matches, Situation
 from streamjoin.explanations.window_words import NAMES
 from streamjoin.explanations.wording import BATCH_SECONDS, about, format_bytes, percent
 from streamjoin.joins.report import Advice
-from streamjoin.shedding.regulation import Shedding
+from streamjoin.shedding.limits import Shedding
 
 _ALONE: Final = "if matches are spread evenly over the rows"
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from streamjoin.explanations.asked import Pair
 from streamjoin.explanations.window_situation import Situation
 from streamjoin.explanations.wording import BATCH_SECONDS, format_bytes, write
-from streamjoin.joins.selective import SOME_ITEMS
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window_parts import SOME_ITEMS
 from streamjoin.planning.two.split import Allocation, Demand, Limits, held, output, plan
-from streamjoin.shedding.regulation import FIRST_COST_US, Shedding
-from streamjoin.shedding.selective import MOST_RECEIVING, SelectiveState
+from streamjoin.shedding.comparisons import MOST_RECEIVING, SelectiveState
+from streamjoin.shedding.limits import Shedding
+from streamjoin.shedding.rows import FIRST_COST_US
 
 
 @dataclass(frozen=True)

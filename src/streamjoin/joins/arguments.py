@@ -16,7 +16,6 @@ from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, format_duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.budgets import Shed, limits_of, refuse_without_budget
 from streamjoin.joins.columns import (
     SIDE_NAMES,
     kind_name,
@@ -28,6 +27,7 @@ from streamjoin.joins.columns import (
 )
 from streamjoin.joins.where import Where, parse_where
 from streamjoin.joins.window_join import Algorithm, Direction, How, Invalidation, WindowJoin
+from streamjoin.shedding.limits import Shed, limits_of, refuse_without_budget
 from streamjoin.windows import Rows
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ def resolve(
     if budget is None:
         refuse_without_budget(shed=shed, split=split, utility=utility)
         return Resolved(join, found)
-    shedding = limits_of(join, budget, shed, split)
+    shedding = limits_of(budget, shed, split, how=join.how, has_row_windows=join.is_ordered)
     worth = _utility(utility, schemas, shedding.policy is not None, naming)
     return Resolved(replace(join, shedding=shedding, utility=worth), found)
 

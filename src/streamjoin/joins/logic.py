@@ -21,19 +21,19 @@ import pyarrow as pa
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
+from streamjoin.joins.ages import PairsSeen
 from streamjoin.joins.asof import nearest
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
 from streamjoin.joins.late_rows import split_late
-from streamjoin.joins.limits import Limits
-from streamjoin.joins.looking import PairsSeen
 from streamjoin.joins.matching import Moved, Part, piece_rows
 from streamjoin.joins.methods import Direction
 from streamjoin.joins.ordering import release
+from streamjoin.joins.regulator import Regulator
 from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.selection import Selection
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window_parts import ProbedParts
 from streamjoin.metrics import Details, JoinCounts
+from streamjoin.shedding.costs import Costs
 from streamjoin.shedding.gate import Gate
 
 
@@ -83,7 +83,7 @@ class WindowJoinLogic:
         join, state = self.join, self.state
         remembered = Remembered(join, state, self._store)
         self._seen = PairsSeen(join)
-        self._limits = Limits.of(join, state, self._store)
+        self._regulator = Regulator.of(join, state, self._store)
         self.metrics = self._counted(arrivals)
         on_time = self._split_late(arrivals)
         since = state.watermark
@@ -94,9 +94,9 @@ class WindowJoinLogic:
             state.watermark = END
         if join.is_ordered:
             arrived = release(join, state, self._store, on_time, since)
-        elif self._limits is not None:
+        elif self._regulator is not None:
             rows = len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)
-            arrived = self._limits.let_in(on_time, rows)
+            arrived = self._regulator.let_in(on_time, rows)
         else:
             arrived = Part(on_time[LEFT].batch), Part(on_time[RIGHT].batch)
         for side in SIDES:
@@ -104,8 +104,8 @@ class WindowJoinLogic:
                 arrived[side].marks = np.zeros(len(arrived[side].batch), np.bool_)
         if join.how != "asof":
             matches = self._matches(remembered, arrived)
-            if self._limits is not None:
-                matches = self._limits.watch.over(matches)
+            if self._regulator is not None:
+                matches = self._regulator.watch.over(matches)
             yield from self._counting(matches)
         for side in SIDES:
             if join.keeps(side):
@@ -120,41 +120,41 @@ class WindowJoinLogic:
     @property
     def is_limited(self) -> bool:
         """Whether the batch has, or is still under the influence of, a budget."""
-        return self._limits is not None
+        return self._regulator is not None
 
     def counted_us(self, costs: Costs) -> float:
         """CPU time of a batch that is limited, by what its operations cost."""
-        assert self._limits is not None
-        return self._limits.counted_us(costs, self._work, self.metrics.pairs)
+        assert self._regulator is not None
+        return self._regulator.counted_us(costs, self._work, self.metrics.pairs)
 
     @property
     def details(self) -> Details:
         """What is to be told of the batch besides its counts; ask before it is charged."""
         newest = self.state.newest if self.join.left.has_instants else None
         seen = Details(newest=newest, ages=self._seen.ages)
-        limits = Details() if self._limits is None else self._limits.details(self._work)
+        limits = Details() if self._regulator is None else self._regulator.details(self._work)
         windows = limits.windows or self._seen.windows
         return replace(seen + limits, windows=windows)
 
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost, where the next one is to be regulated by that."""
-        if self._limits is not None:
-            self._limits.charge(cpu_us, self._work, self.metrics.pairs)
+        if self._regulator is not None:
+            self._regulator.charge(cpu_us, self._work, self.metrics.pairs)
 
     def decide_gate(self, took: float) -> Gate | None:
         """Tell how many seconds the batch took, reading and packing included.
 
         What map tasks are to let in, where that is limited.
         """
-        return None if self._limits is None else self._limits.decide_gate(took)
+        return None if self._regulator is None else self._regulator.decide_gate(took)
 
     def _remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
-        if self._limits is None:
+        if self._regulator is None:
             remembered.update(arrived)
             return
-        self._limits.count_missed(remembered, arrived)
-        self._limits.remember(remembered, arrived)
-        self.metrics += self._limits.metrics
+        self._regulator.count_missed(remembered, arrived)
+        self._regulator.remember(remembered, arrived)
+        self.metrics += self._regulator.metrics
 
     def _counted(self, arrivals: tuple[Arrival, Arrival]) -> JoinCounts:
         rows = [len(a.batch) + a.nulls + a.ahead for a in arrivals]
@@ -237,25 +237,25 @@ class WindowJoinLogic:
     def _matches(self, remembered: Remembered, arrived: tuple[Part, Part]) -> Iterator[Emitted]:
         """All pairs, and for a semi join the left rows that matched for the first time."""
         self._work = 0
-        selection = Selection(self.join) if self._limits is None else self._limits.selection
+        probed = ProbedParts(self.join) if self._regulator is None else self._regulator.probed
         for side in SIDES:
             if not len(arrived[side].batch):
                 continue
             direction = Direction(
-                self.join, self.state, remembered, side, arrived, selection, self._moved
+                self.join, self.state, remembered, side, arrived, probed, self._moved
             )
             for pairs, met in direction.matches():
                 parts = (arrived[side], met) if side == LEFT else (met, arrived[side])
                 yield from self._marked(self._weighed(pairs, parts), parts)
             self._work += direction.work
             self.metrics += direction.metrics()
-        if self._limits is not None:
-            for pairs, parts in self._limits.look(arrived):
+        if self._regulator is not None:
+            for pairs, parts in self._regulator.look(arrived):
                 yield self._weighed(pairs, parts)
 
     def _weighed(self, pairs: Pairs, parts: tuple[Part, Part]) -> Pairs:
         """Count what pairs stand for, where some are left out."""
-        return pairs if self._limits is None else self._limits.count(pairs, parts)
+        return pairs if self._regulator is None else self._regulator.count(pairs, parts)
 
     def _marked(self, pairs: Pairs, parts: tuple[Part, Part]) -> Iterator[Emitted]:
         for side in SIDES:

@@ -25,8 +25,8 @@ from streamjoin.errors import DataError
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.matching import Bounds, Matcher, Moved, Part, bounds, over_rows
 from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.selection import Selection, reachable
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.joins.window_parts import ProbedParts, reachable
 from streamjoin.metrics import JoinCounts
 from streamjoin.planning.two.algorithm_choice import Load, Method, choose
 
@@ -44,7 +44,7 @@ class Direction:
         Whose arrivals probe.
     arrived
         The arrivals of both sides; at least one row of this one.
-    selection
+    probed
         What is probed.
     moved
         Where given: pairs of two such rows are left out.
@@ -66,15 +66,15 @@ class Direction:
         remembered: Remembered,
         side: Side,
         arrived: tuple[Part, Part],
-        selection: Selection,
+        probed: ProbedParts,
         moved: Moved | None = None,
     ) -> None:
         self._join, self._state, self._remembered = join, state, remembered
         self._side, self._other = side, RIGHT if side == LEFT else LEFT
         self._part, self._met = arrived[side], arrived[self._other]
-        self._selection, self._moved = selection, moved
-        self._between = selection.between(side)
-        self._at = selection.coordinates(self._part)
+        self._probed, self._moved = probed, moved
+        self._between = probed.between(side)
+        self._at = probed.coordinates(self._part)
         self._matchers: list[Matcher] = []
         self.windows = self._reached()
         self.method: Method = "batch"
@@ -101,7 +101,7 @@ class Direction:
 
     def metrics(self) -> JoinCounts:
         """How stored rows were met."""
-        if not self._selection.is_part:
+        if not self._probed.is_part:
             return JoinCounts(**{f"by_{self.method}": 1}) if self.windows else JoinCounts()
         (low, high), at = bounds(self._join, self._side), self._part.batch.times
         near = self._remembered.reached(self._other, int(at[0]) - high, int(at[-1]) - low)
@@ -168,10 +168,10 @@ class Direction:
     def _checked(self, over: Matcher, pairs: Pairs) -> Pairs:
         """The pairs that match and are within the windows."""
         try:
-            return self._selection.within(over.verified(pairs))
+            return self._probed.within(over.verified(pairs))
         except DataError:
             # Pairs a little outside of the windows are looked at too: there it does not count.
-            return over.verified(self._selection.within(pairs))
+            return over.verified(self._probed.within(pairs))
 
     def _over_stored(self, window: JoinedWindow, stored: Part) -> Matcher:
         rows, index = stored.batch, None
@@ -198,7 +198,7 @@ class Direction:
 
     def _learn(self, found: int) -> None:
         """Remember which share of the pairs matched, for the next batch."""
-        if self._selection.is_part:
+        if self._probed.is_part:
             return
         pairs = len(self._part.batch) * sum(window.rows for window in self.windows)
         if pairs:

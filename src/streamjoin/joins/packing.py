@@ -20,7 +20,7 @@ from streamjoin.core.stream import Stream
 from streamjoin.joins.hot_keys import HotKey, HotKeys, describe
 from streamjoin.joins.packed import NEVER, PACKED
 from streamjoin.joins.routing import Routing, Split, split_hot
-from streamjoin.shedding.selection import is_let_in
+from streamjoin.shedding.rows import is_let_in
 
 CHUNK_BYTES: Final = 4 << 20
 """A map task sends what it has gathered once it holds so much.

@@ -22,7 +22,7 @@ from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, WindowStore
 from streamjoin.joins.matching import Part
 from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
-from streamjoin.shedding.memory_limit import MemoryLimit, pieces
+from streamjoin.shedding.memory import MemoryLimit, pieces
 
 MARKS: Final = 2
 """First number of the keys of bitmaps; the side is added."""

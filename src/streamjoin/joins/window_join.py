@@ -19,7 +19,8 @@ from streamjoin.joins.base import MAX_BYTES, BlobKey, Env, JoinLogic, OutputColu
 from streamjoin.joins.progress import Progress
 from streamjoin.metrics.catalogue import TWO_STREAM_COUNTERS
 from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
-from streamjoin.shedding.regulation import Shedding, SheddingState
+from streamjoin.shedding.limits import Shedding
+from streamjoin.shedding.rows import SheddingState
 
 STATE_VERSION: Final = 2
 END: Final = 2**62

@@ -68,22 +68,13 @@ def ideal_hit_share(n_cached: int, n_keys: int, skew: float) -> float:
 
 @dataclass(frozen=True)
 class TableCosts:
-    """Prices in microseconds.
+    """Prices in microseconds."""
 
-    Parameters
-    ----------
-    scan
-        Loading a partition and matching it.
-    look_up
-        Looking up a key, many at a time.
-    row
-        A stream row, all in all: this is what limits on time are compared with before it is known
-        what the rows of a batch need.
-    """
-
-    scan: float = 2_000.0
-    look_up: float = 20.0
+    scan: float = 2_000.0  # loading a partition and matching it
+    look_up: float = 20.0  # looking up a key, many at a time
     row: float = 2.0
+    """A stream row, all in all: this is what limits on time are compared with before it is known
+    what the rows of a batch need."""
 
     def learn(self, first: "TableCosts", **measured: tuple[float, int]) -> "TableCosts":
         """Mix in what was measured: microseconds, and for how many.

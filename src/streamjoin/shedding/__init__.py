@@ -1,7 +1,11 @@
 """What is left out when a limit is reached, and what that costs.
 
-Read `regulation.py` (how many tuples are let in and how much is remembered: plans, nothing is
-applied here), `selection.py` (which tuples), `selective.py` and `productivity.py` (which parts of
-the windows are probed), `gate.py` (which part of the rows is packed at all), `recall.py` (what was
-missed, and how sure that is).
+A policy plans and changes nothing: ``plan(statistics, budget)`` returns values. The regulators
+(`joins/regulator.py`, `joins/multi/regulator.py`) gather the statistics, do what is planned, and
+let the state keep what later batches go by.
+
+Read `limits` (from a user's budget to the limits of a shard), `rows` (how many are let in, and
+which), `comparisons` with `fractions` (which parts of the windows are probed), `memory` (what is
+remembered), `gate` (which part of the rows is packed at all), `plans` (which tuples probe in a plan
+of many joins), `costs` (CPU time of operations) and `recall` (what was missed, and how surely).
 """

@@ -30,18 +30,10 @@ POLICIES: Final = ("best", "ra", "ra+tc", "ra+jd", "ra+tc+jd")
 
 @dataclass(frozen=True, eq=False)
 class BasicWindows:
-    """The basic windows of one stream, the newest first.
+    """The basic windows of one stream, the newest first."""
 
-    Parameters
-    ----------
-    values
-        Expected results, or their weight, of probing each one whole.
-    costs
-        What that costs, in any unit; 0 or more.
-    """
-
-    values: FloatArray
-    costs: FloatArray
+    values: FloatArray  # expected results, or their weight, of probing each one whole
+    costs: FloatArray  # what that costs, in any unit; 0 or more
 
     def __post_init__(self) -> None:
         if self.values.shape != self.costs.shape or self.values.ndim != 1:

@@ -18,27 +18,16 @@ from streamjoin.shedding.fractions import rate_adapt
 PATIENCE: Final = 3
 """Batches in a row that must be too long before rows are turned away: the first ones load code. And
 that must not be before more rows are let in again."""
-LONG: Final = 3.0
+TOO_LONG: Final = 3.0
 """A batch is too long if it covers so much more time than usual."""
-ENOUGH: Final = 0.9
+MAX_TIME_SHARE: Final = 0.9
 """Part of the streams' time that all but the comparisons may take."""
-LEAST: Final = 0.01
+MIN_SHARE: Final = 0.01
 
 
 @dataclass
 class Gate:
     """What map tasks let in, decided for later batches; part of the directory.
-
-    Parameters
-    ----------
-    share
-        Part of all rows that is let in.
-    shares
-        That of the left and of the right stream: the best split gives both the same rate.
-    slow, calm
-        Batches in a row that were too long, and that were not.
-    usual
-        What a batch usually covers, in seconds of the streams.
 
     Examples
     --------
@@ -50,11 +39,12 @@ class Gate:
     (0.5, [0.333, 1.0])
     """
 
-    share: float = 1.0
+    share: float = 1.0  # part of all rows that is let in
     shares: list[float] = field(default_factory=lambda: [1.0, 1.0])
-    slow: int = 0
-    calm: int = 0
-    usual: float | None = None
+    """Those of the left and of the right stream: the best split gives both the same rate."""
+    slow: int = 0  # batches in a row that were too long
+    calm: int = 0  # and that were not
+    usual: float | None = None  # what a batch usually covers, in seconds of the streams
 
     @property
     def is_behind(self) -> bool:
@@ -62,24 +52,18 @@ class Gate:
         return self.share < 1 or self.slow > 0
 
     def see(self, seconds: float, took: float, demand: Demand) -> None:
-        """Learn from a batch.
+        """Learn from a batch that covers some seconds of the streams.
 
-        Parameters
-        ----------
-        seconds
-            Time of the streams that it covers.
-        took
-            Seconds from its first row to its last result, without the time for comparisons.
-        demand
-            What the streams bring, with what is turned away.
+        It took some seconds from its first row to its last result, without the time for
+        comparisons; `demand` is what the streams bring, with what is turned away.
         """
         if seconds <= 0:
             return
-        beta = ENOUGH * seconds / max(took, 1e-9)
+        beta = MAX_TIME_SHARE * seconds / max(took, 1e-9)
         is_slow = self._is_long(seconds) and beta < 1
         self.slow, self.calm = (self.slow + 1, 0) if is_slow else (0, self.calm + 1)
         if is_slow and (self.slow >= PATIENCE or self.share < 1):
-            self.share = max(LEAST, rate_adapt(self.share, beta))
+            self.share = max(MIN_SHARE, rate_adapt(self.share, beta))
         elif self.calm >= PATIENCE:
             self.share = rate_adapt(self.share, beta=1.0)
         self.shares = _split(self.share, demand)
@@ -88,7 +72,7 @@ class Gate:
         """Whether a batch is longer than usual; what is usual rises slowly, and falls at once."""
         if self.usual is None or seconds < self.usual:
             self.usual = seconds
-        is_long = seconds > LONG * self.usual
+        is_long = seconds > TOO_LONG * self.usual
         if self.share >= 1 and not is_long:
             self.usual += 0.1 * (seconds - self.usual)
         return is_long
@@ -98,4 +82,4 @@ def _split(share: float, demand: Demand) -> list[float]:
     if share >= 1:
         return [1.0, 1.0]
     rates: Pair = plan("best", demand, Limits(share * sum(demand.rates), None)).rates
-    return [min(1.0, let_in / came) for let_in, came in zip(rates, demand.rates, strict=True)]
+    return [min(1.0, let_in / rate) for let_in, rate in zip(rates, demand.rates, strict=True)]

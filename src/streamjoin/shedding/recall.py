@@ -14,8 +14,8 @@ Where a batch lets in a fixed number of rows, that a group has many of them is n
 to vary: another had fewer. There it is compared with what as many rows have on average.
 """
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,18 +36,6 @@ def _zeros() -> list[list[float]]:
 class RecallEstimate:
     """Sums over all batches of one shard.
 
-    Parameters
-    ----------
-    missed
-        Estimated pairs that were not found.
-    spread
-        Of each side and random group: the weight of its pairs, as far as chance decided on them.
-    twice
-        Variance of single pairs, which both sides hold.
-    rows
-        Of each side and random group: the rows that stand for all of a batch, of which as many as
-        had to be were chosen; weighed in the same way.
-
     Examples
     --------
     >>> import numpy as np
@@ -57,10 +45,13 @@ class RecallEstimate:
     6.0
     """
 
-    missed: float = 0.0
+    missed: float = 0.0  # estimated pairs that were not found
     spread: list[list[float]] = field(default_factory=_zeros)
-    twice: float = 0.0
+    """Of each side and random group: the weight of its pairs, as far as chance decided on them."""
+    twice: float = 0.0  # variance of single pairs, which both sides hold
     rows: list[list[float]] = field(default_factory=_zeros)
+    """Of each side and random group: the rows that stand for all of a batch, of which as many as
+    had to be were chosen; weighed in the same way."""
 
     def choose(self, side: Side, groups: NDArray[np.int64], share: float) -> None:
         """Take in the groups of the rows that are a share of a batch, of a fixed number."""
@@ -97,7 +88,3 @@ class RecallEstimate:
         deviations = sums - sums.mean(axis=1, keepdims=True)
         both = float((deviations**2).sum()) * N_GROUPS / (N_GROUPS - 1)
         return max(both - self.twice, self.twice) * (N_GROUPS - 1) / (N_GROUPS - 3)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold."""
-        return asdict(self)

@@ -15,12 +15,12 @@ from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import JoinPlan
 from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
-from streamjoin.joins.budgets import Shed, over_shards
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, copies, grid_for
 from streamjoin.joins.spread_join import can_spread
 from streamjoin.joins.window_join import WindowJoin
+from streamjoin.shedding.limits import Shed
 from streamjoin.spark.channel import Channel, find_folder
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
 from streamjoin.spark.labels import shard_labels
@@ -224,7 +224,7 @@ def join(
     if calibration is not None:
         settings = replace(settings, operations=calibration.operations)
     if settings.shedding is not None:
-        limits = over_shards(settings.shedding, routing.n_shards, division.n_cores, copies(routing))
+        limits = settings.shedding.over_shards(routing.n_shards, division.n_cores, copies(routing))
         settings = replace(settings, shedding=limits)
     resolved = replace(resolved, join=settings)
     channel = _channel(hot_keys, settings, replace(division, n_shards=routing.n_shards), left, name)

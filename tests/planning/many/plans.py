@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streamjoin.planning.many.cover import Refresh
 from streamjoin.planning.many.nary import Sizes
-from streamjoin.planning.many.plan_model import PlanModel
+from streamjoin.planning.many.plan_model import Numbers, PlanModel
 from streamjoin.planning.many.tree import Children, Tree
 
 FIGURE_2A = PlanModel.of(Tree.parse("a b"), [500, 700], [5000, 500], [0.001, 0.005])
@@ -90,3 +90,21 @@ def uniform(n_streams: int, keys: float) -> Sizes:
     return Sizes.given(
         {frozenset(pair): 1 / keys for pair in combinations(range(n_streams), 2)}, n_streams
     )
+
+
+def timed(
+    tree: Tree, rates: Numbers, spans: Numbers, sigmas: Numbers, costs: Numbers | float = 1.0
+) -> PlanModel:
+    """States that keep what came in the last seconds: size is rate times span (JAQ-A3).
+
+    A state of intermediate results is as large as it is when all tuples probe.
+    """
+
+    def size(rate: float, span: float) -> float:  # none a second make none, however long they stay
+        return rate * span if rate and span else 0.0
+
+    sizes = [*map(size, rates, spans), *[0.0] * len(tree.susceptible)]
+    for node in tree.susceptible:
+        below = PlanModel.of(tree, rates, sizes, sigmas, costs)
+        sizes[node] = size(below.saturation.produced[node], spans[node])
+    return PlanModel.of(tree, rates, sizes, sigmas, costs)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from papers.jaqpot.knapsack import by_multiples
 from streamjoin.planning.many.cover import Refresh, gh_wmscp, refresh_rates, uncovered
 from streamjoin.planning.many.exact import exact, exact_cover
 from streamjoin.planning.many.jaqpot import grepp, jaqpot
@@ -55,7 +56,7 @@ def test_the_cheapest_cover(model: PlanModel, share: float, capped: bool) -> Non
     assert paths.cost <= greedy.cost * (1 + NEAR)
     if capped:
         assert not uncovered(model, PathTable.of(model).allowances(paths.resources), needed)
-        listed = gh_wmscp(model, needed, multiples=True)
+        listed = gh_wmscp(model, needed, search=by_multiples)
         assert paths.cost <= listed.cost * (1 + NEAR)
         assert not uncovered(model, PathTable.of(model).allowances(listed.resources), needed)
     else:  # JAQ-A23: within a logarithm of the optimum

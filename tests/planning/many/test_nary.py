@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from papers.operators.nary_window_settings import output_estimates
 from streamjoin.errors import ConfigError
 from streamjoin.planning.many.nary import (
     ORDERS,
     Sizes,
     Waiting,
     groups_of,
-    output_estimates,
     probing_sequence,
     probing_sequences,
 )

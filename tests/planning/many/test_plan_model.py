@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from streamjoin.errors import ConfigError
 from streamjoin.planning.many.plan_model import PathTable, PlanModel
 from streamjoin.planning.many.tree import Tree
-from tests.planning.many.plans import FIGURE_2A, TABLE_2, TABLE_4, models, trees
+from tests.planning.many.plans import FIGURE_2A, TABLE_2, TABLE_4, models, timed, trees
 
 
 def test_productivities_of_figure_2a() -> None:  # JAQ-C1
@@ -93,9 +93,9 @@ def test_no_more_probes_than_allowed_and_than_there_are_tuples(
 
 def test_states_by_time() -> None:  # JAQ-A3
     tree = Tree.parse("(a b) c")
-    model = PlanModel.timed(tree, [10, 20, 5], [4, 2, 6, 3], [0.1, 0.2])
+    model = timed(tree, [10, 20, 5], [4, 2, 6, 3], [0.1, 0.2])
     assert model.sizes.tolist() == [40, 40, 30, (10 * 4 + 20 * 4) * 3]
-    endless = PlanModel.timed(tree, [10, 0, 5], [math.inf, math.inf, 6, 3], [0.1, 0.2])
+    endless = timed(tree, [10, 0, 5], [math.inf, math.inf, 6, 3], [0.1, 0.2])
     assert endless.sizes.tolist() == [math.inf, 0, 30, 0]
 
 

@@ -7,6 +7,7 @@ from streamjoin.planning.many.plan_model import PlanModel
 from streamjoin.planning.many.planners import PLANNERS, allocate
 from streamjoin.planning.many.timed_plan import CLEARLY, TimedPlan, best_mix
 from streamjoin.planning.many.tree import Tree
+from tests.planning.many.plans import timed
 
 TREES = ("a b", "(a b) c", "((a b) c) d", "(a b) (c d)", "((a b) (c d)) e")
 
@@ -16,9 +17,7 @@ def _plan(seed: int) -> TimedPlan:
     rng = np.random.default_rng(seed)
     tree = Tree.parse(TREES[seed % len(TREES)])
     rates = rng.uniform(5, 100, tree.n_streams)
-    model = PlanModel.timed(
-        tree, rates, rng.uniform(1, 9, tree.root), rng.uniform(0.001, 0.02, tree.root)
-    )
+    model = timed(tree, rates, rng.uniform(1, 9, tree.root), rng.uniform(0.001, 0.02, tree.root))
     costs = rng.uniform(0.5, 3, tree.root)
     return TimedPlan(tree, model.rates, model.sizes, model.sigmas, costs)
 

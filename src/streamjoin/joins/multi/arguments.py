@@ -43,7 +43,7 @@ from streamjoin.joins.multi.streams import check_streams, column_of, for_each, f
 from streamjoin.metrics.catalogue import TOGETHER
 from streamjoin.planning.many.planners import PLANNERS
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.plan_limits import PlanLimits
+from streamjoin.shedding.limits import PlanLimits
 from streamjoin.windows import Rows
 
 Window = Duration | Rows | None

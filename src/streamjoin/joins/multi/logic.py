@@ -15,20 +15,19 @@ from typing import Final
 
 import pyarrow as pa
 
+from streamjoin.joins.ages import MAX_SAMPLED_RESULTS, AgesSeen
 from streamjoin.joins.base import Arrival, WindowStore
 from streamjoin.joins.late_rows import LateRows, split_late
-from streamjoin.joins.looking import ENOUGH, AgesSeen
 from streamjoin.joins.multi.halfway import HalfwayJoin
-from streamjoin.joins.multi.limits import Limits
 from streamjoin.joins.multi.nary import NaryJoin
 from streamjoin.joins.multi.ordering import release
+from streamjoin.joins.multi.regulator import ProbeRegulator
 from streamjoin.joins.multi.reordering import reorder, situation, without_limits
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.multi.turns import turns_of
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.joins.window_join import END
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import Counts
@@ -41,9 +40,9 @@ from streamjoin.planning.many.nary import (
     probing_sequences,
 )
 from streamjoin.planning.many.strategy import adaptive_groups
-from streamjoin.shedding.allowances import AllowanceState
-from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
-from streamjoin.shedding.stream_clock import span_seconds
+from streamjoin.shedding.costs import Costs
+from streamjoin.shedding.limits import PlanLimits, span_seconds
+from streamjoin.shedding.plans import AllowanceState, Observed, Whole
 
 GATHERED: Final = 1 << 16
 """Results that come out together, if there are as many: each time has its price."""
@@ -101,7 +100,7 @@ class MultiJoinLogic:
         self._advance(arrivals, end)
         self._states = states = States(join, state, self._store)
         batches = release(join, state, self._store, on_time, since)
-        self._limits = None if join.limits is None else self._limited(join.limits, arrivals)
+        self._regulator = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
         state.brings([len(tuples) for tuples in new])
         rows = Rows(join, states)
@@ -122,25 +121,25 @@ class MultiJoinLogic:
     @property
     def is_limited(self) -> bool:
         """Whether CPU is limited."""
-        return self._limits is not None
+        return self._regulator is not None
 
     def counted_us(self, costs: Costs) -> float:
         """CPU time of the batch, counted instead of measured."""
-        assert self._limits is not None
-        return self._limits.count(
+        assert self._regulator is not None
+        return self._regulator.count(
             costs, sum(self.counts[f"rows_{x.name}"] for x in self.join.inputs)
         )
 
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost."""
         self.counts["cpu_us"] = round(cpu_us)
-        if self._limits is not None:
-            self._limits.charge(cpu_us, self.counts)
+        if self._regulator is not None:
+            self._regulator.charge(cpu_us, self.counts)
 
     @property
     def details(self) -> Details:
         """What is to be told of the batch besides its counts."""
-        limits = Details() if self._limits is None else self._limits.details()
+        limits = Details() if self._regulator is None else self._regulator.details()
         algorithm = "n-ary join" if self.state.nary else f"tree {self._states.tree}"
         newest = self.state.newest if self.join.streams[0].has_instants else None
         mine = Details(newest, ages=self._seen.ages, algorithm=algorithm)
@@ -149,7 +148,7 @@ class MultiJoinLogic:
     @property
     def measured(self) -> Observed | None:
         """What a limited batch showed, by the nodes of the whole plan."""
-        return None if self._limits is None else self._limits.measured
+        return None if self._regulator is None else self._regulator.measured
 
     def _results(self, rows: Rows, new: list[Tuples]) -> Iterator[list[pa.Array]]:
         """Do all joins, and let their results come out many at a time."""
@@ -166,8 +165,8 @@ class MultiJoinLogic:
         began = thread_time_ns()
         yield from self._come_out(rows, few)
         self._kept(self._states.tree.root, spent_ns + thread_time_ns() - began)
-        if self._limits is not None and not self.join.is_partial:
-            self.counts["missed"] = round(self._limits.missed(self.counts["rows_out"]))
+        if self._regulator is not None and not self.join.is_partial:
+            self.counts["missed"] = round(self._regulator.missed(self.counts["rows_out"]))
 
     def _joined(self, new: list[Tuples]) -> Iterator[Tuples]:
         """Do all joins; the root's tuples are handed out, those of others added to `new`."""
@@ -206,7 +205,7 @@ class MultiJoinLogic:
         yield from nary.results(turns)
 
     def _half(self, node: int, arrived: Tuples) -> HalfwayJoin:
-        probing = arrived if self._limits is None else self._limits.probing(node, arrived)
+        probing = arrived if self._regulator is None else self._regulator.probing(node, arrived)
         half = HalfwayJoin(self.join, self._states, node, arrived, probing)
         name = "intermediate"
         if node < len(self.join.inputs):
@@ -219,7 +218,7 @@ class MultiJoinLogic:
     def _both_ways(self, left: HalfwayJoin, right: HalfwayJoin) -> Iterator[Tuples]:
         yield from self._watched(left, left.with_stored())
         yield from self._watched(right, right.with_stored())
-        if self._limits is None:
+        if self._regulator is None:
             yield from self._watched(left, left.with_new(right))
         else:  # the later of two tuples is the one that probes, and that finds
             yield from self._watched(left, left.with_earlier(right))
@@ -230,18 +229,18 @@ class MultiJoinLogic:
         began, spent_ns = thread_time_ns(), 0
         for tuples in formed:
             self.counts["work"] += len(tuples)
-            if self._limits is not None:
-                self._limits.found(half.node, tuples)
+            if self._regulator is not None:
+                self._regulator.found(half.node, tuples)
             spent_ns += thread_time_ns() - began
             yield tuples
             began = thread_time_ns()
-        if self._limits is not None:
-            self._limits.spent(half.node, (spent_ns + thread_time_ns() - began) / 1000)
+        if self._regulator is not None:
+            self._regulator.spent(half.node, (spent_ns + thread_time_ns() - began) / 1000)
 
     def _kept(self, node: int, spent_ns: int) -> None:
         """Count what was done with the tuples of a node to what forming them takes."""
-        if self._limits is not None:
-            self._limits.kept(node, spent_ns / 1000)
+        if self._regulator is not None:
+            self._regulator.kept(node, spent_ns / 1000)
 
     def _come_out(self, rows: Rows, few: list[Tuples]) -> Iterator[list[pa.Array]]:
         if not few:
@@ -270,7 +269,7 @@ class MultiJoinLogic:
         """See how old some results are; what joins before have formed has no time of its own."""
         newest = self.state.newest
         if newest is not None and all(one.end is None for one in self.join.inputs):
-            some = results.take(slice(None, None, max(1, len(results) // ENOUGH)))
+            some = results.take(slice(None, None, max(1, len(results) // MAX_SAMPLED_RESULTS)))
             self._seen.see_oldest(rows.oldest(some), newest, len(results))
 
     def _advance(self, arrivals: Sequence[Arrival], end: bool) -> None:
@@ -307,13 +306,13 @@ class MultiJoinLogic:
         self.counts["work"] = sum(len(arrival.batch) for arrival in arrivals)
         return on_time
 
-    def _limited(self, limits: PlanLimits, arrivals: Sequence[Arrival]) -> Limits:
+    def _limited(self, limits: PlanLimits, arrivals: Sequence[Arrival]) -> ProbeRegulator:
         known = self.state.limits = self.state.limits or AllowanceState()
         newest = min((a.latest for a in arrivals if a.latest is not None), default=None)
         span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
         slack = max(one.stream.lateness_us for one in self.join.inputs)
         seconds = known.elapsed(newest, span, slack)
-        return Limits(self.join, limits, self.state, self._states, seconds, self._whole)
+        return ProbeRegulator(self.join, limits, self.state, self._states, seconds, self._whole)
 
     def _count_state(self) -> None:
         k, pieces = len(self.join.inputs), self.state.pieces

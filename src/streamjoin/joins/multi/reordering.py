@@ -10,7 +10,7 @@ from typing import Final
 
 from streamjoin.joins.base import WindowStore
 from streamjoin.joins.multi.halfway import HalfwayJoin
-from streamjoin.joins.multi.limits import first_part, turn_us
+from streamjoin.joins.multi.regulator import first_part, turn_us
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.sampling import measure
 from streamjoin.joins.multi.settings import MultiJoin

@@ -20,7 +20,7 @@ from streamjoin.joins.window_join import format_window
 from streamjoin.planning.many.nary import Order, Sizes
 from streamjoin.planning.many.tree import Tree
 from streamjoin.planning.two.algorithm_choice import OperationCosts
-from streamjoin.shedding.plan_limits import PlanLimits
+from streamjoin.shedding.limits import PlanLimits
 
 Strategy = Literal["auto", "mjoin", "tree"]
 Attribute = Mapping[int, int]

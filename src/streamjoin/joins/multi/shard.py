@@ -15,7 +15,7 @@ from streamjoin.joins.packed import PackedRow, unpack
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.plan_limits import Observed, Whole
+from streamjoin.shedding.plans import Observed, Whole
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from streamjoin.joins.progress import Progress
 from streamjoin.planning.many.nary import Sizes
 from streamjoin.planning.many.nary_cost import SMALL
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.allowances import AllowanceState
+from streamjoin.shedding.plans import AllowanceState
 
 PLACE: Final = "_place"
 RowsOf = Callable[[int, Longs], pa.RecordBatch]

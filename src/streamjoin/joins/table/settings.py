@@ -5,10 +5,10 @@ from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-from streamjoin.budget import shard_cpu
 from streamjoin.core.keys import is_exact
 from streamjoin.joins.base import OutputColumn
 from streamjoin.planning.table import TableCosts
+from streamjoin.shedding.limits import shard_cpu
 
 Algorithm = Literal["auto", "inlj", "meshjoin", "hybridjoin"]
 How = Literal["inner", "left"]

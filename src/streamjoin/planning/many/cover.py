@@ -12,7 +12,7 @@ runs along a path refreshes all the states on it, so this is a set cover: paths 
 states are what they cover (JAQ-A22).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, Literal
@@ -34,40 +34,20 @@ MAX_SHARE_ROUNDS: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class Refresh:
-    """What keeps a plan's results fresh.
+    """What keeps a plan's results fresh."""
 
-    Parameters
-    ----------
-    rates
-        New tuples per second that each state needs (JAQ-A21); 0 where none are needed.
-    infeasible
-        Why no rates can keep the results as fresh as asked.
-    """
-
-    rates: Floats
-    infeasible: str | None = None
+    rates: Floats  # new tuples per second that each state needs (JAQ-A21); 0 where none are needed
+    infeasible: str | None = None  # why no rates can keep the results as fresh as asked
 
 
 @dataclass(frozen=True, eq=False)
 class Cover:
-    """Resources of each path so that all states are covered.
+    """Resources of each path so that all states are covered."""
 
-    Parameters
-    ----------
-    resources
-        Resources of each path.
-    cost
-        Their sum: Delta mu.
-    infeasible
-        Why the states cannot be covered.
-    steps
-        Paths and states looked at on the way (JAQ-C13).
-    """
-
-    resources: Floats
-    cost: float
-    infeasible: str | None = None
-    steps: int = 0
+    resources: Floats  # resources of each path
+    cost: float  # their sum: Delta mu
+    infeasible: str | None = None  # why the states cannot be covered
+    steps: int = 0  # paths and states looked at on the way (JAQ-C13)
 
 
 def uncovered(model: PlanModel, allowances: Numbers, refresh: Refresh) -> dict[int, float]:
@@ -88,7 +68,7 @@ def uncovered(model: PlanModel, allowances: Numbers, refresh: Refresh) -> dict[i
 
 
 def gh_wmscp(
-    model: PlanModel, refresh: Refresh, *, capped: bool = True, multiples: bool = False
+    model: PlanModel, refresh: Refresh, *, capped: bool = True, search: "Search | None" = None
 ) -> Cover:
     """Cover all states: again and again the path that refreshes most for its price (JAQ-A23).
 
@@ -105,10 +85,8 @@ def gh_wmscp(
         What the states need.
     capped
         Whether paths end at the rates of their streams.
-    multiples
-        Rank paths as in the discrete model: by the useful tuples of one whole multiple, all that
-        the stream can give, although what is given may be a part of it. That is nearer to the
-        paper and to its distance from the optimum (JAQ-C29), dearer, and slower.
+    search
+        How paths are ranked, if not by new tuples in parts of what their states need.
 
     Examples
     --------
@@ -130,9 +108,7 @@ def gh_wmscp(
     # in parts of the need; a path without tuples covers nothing
     needs = refresh.rates[states]
     supply = np.where(caps[:, np.newaxis] > 0, table.inserts[:, states] / needs, 0.0)
-    if multiples:
-        return _greedy_by_multiples(supply, caps, table.caps, needs)
-    return _greedy(supply, caps)
+    return (search or _greedy)(Covering(supply, caps), needs)
 
 
 def too_dear(cost: float, mu: float) -> str | None:
@@ -162,7 +138,7 @@ def _too_much(table: PathTable, refresh: Refresh, caps: Floats) -> str | None:
     )
 
 
-class _Covering:
+class Covering:
     """What states (columns) still need, in parts of it, and what paths (rows) have left."""
 
     def __init__(self, supply: Floats, caps: Floats) -> None:
@@ -185,11 +161,16 @@ class _Covering:
         return covered
 
     def cover(self) -> Cover:
+        """What was used."""
         return Cover(self.used, float(self.used.sum()), steps=self.steps)
 
 
-def _greedy(supply: Floats, caps: Floats) -> Cover:
-    state = _Covering(supply, caps)
+Search = Callable[[Covering, Floats], Cover]
+"""Runs paths until all states are covered; told what these need, in tuples per second."""
+
+
+def _greedy(state: Covering, needs: Floats) -> Cover:
+    supply = state.supply
     gains = supply.sum(axis=1)
     summed = gains.copy()
     state.steps = supply.size
@@ -205,19 +186,6 @@ def _greedy(supply: Floats, caps: Floats) -> Cover:
         gains[doubtful] = summed[doubtful] = supply[doubtful] @ (state.need > 0)
         state.steps += sum(supply.shape) + supply.shape[1] * int(doubtful.sum())
     return state.cover()
-
-
-def _greedy_by_multiples(supply: Floats, caps: Floats, once: Floats, needs: Floats) -> Cover:
-    state = _Covering(supply, caps)
-    gives = supply * once[:, np.newaxis]
-    while True:
-        able = (once > 0) & (state.left > 0)
-        useful = np.minimum(state.need, gives) @ needs
-        gains = np.divide(useful, once, out=np.zeros_like(once), where=able)
-        if not gains.any():
-            return state.cover()
-        state.run(int(np.argmax(gains)))
-        state.steps += supply.size
 
 
 def refresh_rates(

@@ -148,5 +148,5 @@ def _solve(
     rows = np.vstack([-cover.T, own, budget])
     bounds = np.concatenate([np.full(len(states), -1.0), np.ones(len(own) + 1)])
     goal = prices * most
-    found = linprog(goal / max(np.abs(goal).max(), 1e-300), rows, bounds, bounds=(0, 1))
-    return None if found.x is None else np.clip(found.x, 0, 1) * most
+    solution = linprog(goal / max(np.abs(goal).max(), 1e-300), rows, bounds, bounds=(0, 1))
+    return None if solution.x is None else np.clip(solution.x, 0, 1) * most

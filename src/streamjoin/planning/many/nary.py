@@ -41,16 +41,6 @@ Groups = tuple[tuple[int, ...], ...]
 class Sizes:
     """Expected sizes of joins of the streams' tables, as they were when looked at.
 
-    Parameters
-    ----------
-    tables
-        Tuples of each stream then.
-    joined
-        Size of the join of the tables of some streams, two or more, by the set's bit mask (bit i
-        stands for stream i).
-    keys
-        Distinct keys of all tables together.
-
     Examples
     --------
     Tables of 100, 100 and 1000 tuples, of which the last has grown to 2000 since.
@@ -67,9 +57,11 @@ class Sizes:
     500.0
     """
 
-    tables: tuple[float, ...]
+    tables: tuple[float, ...]  # tuples of each stream then
     joined: dict[int, float]
-    keys: float
+    """Size of the join of the tables of some streams, two or more, by the set's bit mask (bit i
+    stands for stream i)."""
+    keys: float  # distinct keys of all tables together
     _known: dict[Streams, float] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -88,10 +80,10 @@ class Sizes:
         """
         if len(streams) < 2:
             return 1.0
-        found = self._known.get(streams)
-        if found is None:
-            found = self._known[streams] = self._looked_up(streams)
-        return found
+        known = self._known.get(streams)
+        if known is None:
+            known = self._known[streams] = self._looked_up(streams)
+        return known
 
     def pair(self, one: int, other: int) -> float:
         """Selectivity of two streams, 1 if nobody looked at them."""
@@ -111,13 +103,13 @@ class Sizes:
         parts = [_members(mask) for mask in self.joined if mask & whole == mask]
         first = max(parts, key=lambda part: (len(part), self.selectivity(part)), default=None)
         within = set(first or [min(streams)])
-        found, left = self.selectivity(frozenset(within)), set(streams) - within
+        selectivity, left = self.selectivity(frozenset(within)), set(streams) - within
         while left:
             best, chosen = max((self._link(within, i), -i) for i in left)
-            found *= best
+            selectivity *= best
             within.add(-chosen)
             left.remove(-chosen)
-        return found
+        return selectivity
 
     def _link(self, within: Iterable[int], other: int) -> float:
         pairs = [frozenset([i, other]) for i in within]
@@ -186,7 +178,7 @@ def _members(mask: int) -> Streams:
 
 def _all_pairs(pairs: Mapping[Streams, float], n_streams: int) -> dict[Streams, float]:
     """Pairs that are given and those that follow: streams are linked one by one."""
-    found, within = dict(pairs), [0]
+    every, within = dict(pairs), [0]
     while len(within) < n_streams:
         left = [i for i in range(n_streams) if i not in within]
         links = [(pairs.get(frozenset([i, j]), -1.0), -i, -j) for i in within for j in left]
@@ -195,10 +187,10 @@ def _all_pairs(pairs: Mapping[Streams, float], n_streams: int) -> dict[Streams, 
             msg = f"selectivities: got none that links stream {left[0]}; allowed: pairs that link "
             raise ConfigError(msg + "all streams")
         for i in within:
-            by = found.get(frozenset([i, -at]), 1.0) if i != -at else 1.0
-            found.setdefault(frozenset([i, -new]), min(best, by))
+            by = every.get(frozenset([i, -at]), 1.0) if i != -at else 1.0
+            every.setdefault(frozenset([i, -new]), min(best, by))
         within.append(-new)
-    return found
+    return every
 
 
 def probing_sequence(
@@ -236,35 +228,22 @@ def probing_sequence(
     [(1, 2), (0, 2), (0, 1)]
     """
     known = sizes.tables if tables is None else tables
-    if n_streams > ALL_SETS:
-        return _by_pairs(driver, n_streams, sizes, can_follow, known)
-    found, left, order = frozenset([driver]), set(range(n_streams)) - {driver}, list[int]()
+    by_pairs = n_streams > ALL_SETS  # of many streams only pairs were looked at: O(n_streams^2)
+    links = [sizes.pair(driver, i) for i in range(n_streams)] if by_pairs else []
+    joined, left, order = frozenset([driver]), set(range(n_streams)) - {driver}, list[int]()
+
+    def formed(stream: int) -> float:
+        if by_pairs:
+            return links[stream] * known[stream]
+        return sizes.of(joined | {stream}, known)
+
     while left:
-        linked = [i for i in left if can_follow is None or can_follow(found, i)] or sorted(left)
-        chosen = min(linked, key=lambda i: (sizes.of(found | {i}, known), known[i], i))
-        found |= {chosen}
+        linked = [i for i in left if can_follow is None or can_follow(joined, i)] or sorted(left)
+        chosen = min(linked, key=lambda i: (formed(i), known[i], i))
+        joined |= {chosen}
         left.remove(chosen)
         order.append(chosen)
-    return tuple(order)
-
-
-def _by_pairs(
-    driver: int,
-    n_streams: int,
-    sizes: Sizes,
-    can_follow: CanFollow | None,
-    tables: Sequence[float],
-) -> tuple[int, ...]:
-    """The same for many streams, of which only pairs were looked at, in O(n_streams^2)."""
-    found, left, order = frozenset([driver]), set(range(n_streams)) - {driver}, list[int]()
-    links = [sizes.pair(driver, i) for i in range(n_streams)]
-    while left:
-        linked = [i for i in left if can_follow is None or can_follow(found, i)] or sorted(left)
-        chosen = min(linked, key=lambda i: (links[i] * tables[i], tables[i], i))
-        found |= {chosen}
-        left.remove(chosen)
-        order.append(chosen)
-        for i in left:
+        for i in left if by_pairs else ():
             pair = sizes.pair(chosen, i)
             links[i] = pair if links[i] == 1.0 else max(links[i], pair if pair < 1.0 else 0.0)
     return tuple(order)
@@ -284,38 +263,11 @@ def probing_sequences(
 
 @dataclass(frozen=True)
 class Waiting:
-    """What is known when a batch begins.
+    """What is known when a batch begins."""
 
-    Parameters
-    ----------
-    buffers
-        Tuples of each stream that wait: |buffer_j|.
-    tables
-        Tuples of each that are remembered: |ht_j|.
-    totals
-        Tuples of each stream in all, |S_j|, as far as they are known.
-    """
-
-    buffers: tuple[int, ...]
-    tables: tuple[int, ...]
-    totals: tuple[int, ...]
-
-
-def output_estimates(waiting: Waiting, tables: Sequence[int], selectivity: float) -> list[float]:
-    """Results that draining each buffer now would bring (VAL-A8, Eq. 1).
-
-    Examples
-    --------
-    VAL-U2.
-
-    >>> waiting = Waiting((10, 30, 50), (100, 200, 400), (0, 0, 0))
-    >>> output_estimates(waiting, waiting.tables, selectivity=1e-4)
-    [80.0, 120.0, 100.0]
-    """
-    return [
-        buffer * selectivity * prod(table for i, table in enumerate(tables) if i != j)
-        for j, buffer in enumerate(waiting.buffers)
-    ]
+    buffers: tuple[int, ...]  # tuples of each stream that wait: |buffer_j|
+    tables: tuple[int, ...]  # tuples of each that are remembered: |ht_j|
+    totals: tuple[int, ...]  # tuples of each stream in all, |S_j|, as far as they are known
 
 
 def groups_of(order: Order, waiting: Waiting) -> tuple[Groups, Turns]:

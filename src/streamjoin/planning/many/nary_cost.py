@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, prod
+from operator import add
 from typing import Final, NamedTuple
 
 from streamjoin.core.window import N_BASIC_WINDOWS
@@ -43,27 +44,13 @@ explains; `calibrate`, which runs no query, cannot see it."""
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known when a batch comes.
+    """What is known when a batch comes."""
 
-    Parameters
-    ----------
-    arrivals
-        Tuples of each stream that a batch brings.
-    tables
-        Tuples of each stream that are remembered.
-    pieces
-        Basic windows that these lie in.
-    sizes
-        How large joins are.
-    operations
-        What operations cost.
-    """
-
-    arrivals: tuple[float, ...]
-    tables: tuple[float, ...]
-    pieces: tuple[float, ...]
-    sizes: Sizes
-    operations: OperationCosts
+    arrivals: tuple[float, ...]  # tuples of each stream that a batch brings
+    tables: tuple[float, ...]  # tuples of each stream that are remembered
+    pieces: tuple[float, ...]  # basic windows that these lie in
+    sizes: Sizes  # how large joins are
+    operations: OperationCosts  # what operations cost
 
     @property
     def n_streams(self) -> int:
@@ -91,40 +78,20 @@ class Situation:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one batch needs.
+    """What one batch needs."""
 
-    Parameters
-    ----------
-    probes
-        Tuples that look for partners in a table.
-    intermediate, results
-        Tuples formed of some streams, and of all.
-    switches
-        How often another stream becomes the driver.
-    us
-        Microseconds of one core.
-    """
-
-    probes: float
-    intermediate: float
+    probes: float  # tuples that look for partners in a table
+    intermediate: float  # tuples formed of some streams, and of all
     results: float
-    switches: float
-    us: float
+    switches: float  # how often another stream becomes the driver
+    us: float  # microseconds of one core
 
     def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.probes + other.probes,
-            self.intermediate + other.intermediate,
-            self.results + other.results,
-            self.switches + other.switches,
-            self.us + other.us,
-        )
+        return Cost(*map(add, vars(self).values(), vars(other).values()))
 
     def times(self, n: float) -> "Cost":
         """Of so many alike."""
-        return Cost(
-            n * self.probes, n * self.intermediate, n * self.results, n * self.switches, n * self.us
-        )
+        return Cost(*(n * value for value in vars(self).values()))
 
 
 NOTHING: Final = Cost(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -161,15 +128,15 @@ class Halfway(NamedTuple):
         probing, _, stored, pieces, new, formed, values = self
         visits = 1.0 if stored < pieces * SMALL else pieces
         fixed = ops.visit * (visits + 1 if new else visits)
-        found, streamed = (ops.touch + ops.gather * values) * formed, new
+        total, streamed = (ops.touch + ops.gather * values) * formed, new
         if self.is_indexed:
-            found += _lookups(probing * pieces, stored / pieces, stored, keys, ops)
+            total += _lookups(probing * pieces, stored / pieces, stored, keys, ops)
         else:
             streamed += stored
         if streamed:
             fixed += ops.build + _lookups(streamed, probing, probing, keys, ops)
-            found += _made(probing, keys, ops) + (0.0 if self.ordered else ops.sort * probing)
-        return found + self.happens * fixed
+            total += _made(probing, keys, ops) + (0.0 if self.ordered else ops.sort * probing)
+        return total + self.happens * fixed
 
 
 def _lookups(n: float, rows: float, all_rows: float, keys: float, ops: OperationCosts) -> float:

@@ -33,18 +33,10 @@ MOST_PER_PROBE: Final = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """What a plan does per second under some allowances.
+    """What a plan does per second under some allowances."""
 
-    Parameters
-    ----------
-    probes
-        Tuples of each node that probe.
-    produced
-        Tuples of each node, the root last: arrivals of a stream, results of a join.
-    """
-
-    probes: Floats
-    produced: Floats
+    probes: Floats  # tuples of each node that probe
+    produced: Floats  # tuples of each node, the root last: arrivals of a stream, results of a join
 
     @property
     def throughput(self) -> float:
@@ -61,19 +53,6 @@ class Flow:
 class PlanModel:
     """Rates, states, selectivities and costs of a plan.
 
-    Parameters
-    ----------
-    tree
-        The plan.
-    rates
-        Arrivals per second of each stream.
-    sizes
-        Tuples in each state.
-    sigmas
-        Selectivity on each state: share of its tuples that match one that probes it (JAQ-I12).
-    costs
-        What one probe by each node costs; 1 is the paper's unit.
-
     Examples
     --------
     One join (Figure 2.a): b finds 5 tuples of a in each probe, a finds 2.5 of b.
@@ -85,11 +64,12 @@ class PlanModel:
     (1500.0, 4750.0, 1200.0)
     """
 
-    tree: Tree
-    rates: Floats
-    sizes: Floats
+    tree: Tree  # the plan
+    rates: Floats  # arrivals per second of each stream
+    sizes: Floats  # tuples in each state
     sigmas: Floats
-    costs: Floats
+    """Selectivity on each state: share of its tuples that match one that probes it (JAQ-I12)."""
+    costs: Floats  # what one probe by each node costs; 1 is the paper's unit
 
     @classmethod
     def of(
@@ -129,41 +109,12 @@ class PlanModel:
             raise ConfigError(msg)
         return checked
 
-    @classmethod
-    def timed(
-        cls,
-        tree: Tree,
-        rates: Numbers,
-        spans: Numbers,
-        sigmas: Numbers,
-        costs: Numbers | float = 1.0,
-    ) -> "PlanModel":
-        """States that keep what came in the last seconds: size is rate times span (JAQ-A3).
-
-        A state of intermediate results is as large as it is when all tuples probe.
-
-        Examples
-        --------
-        >>> tree = Tree.parse("(a b) c")
-        >>> PlanModel.timed(tree, [10, 20, 5], [2, 2, 2, 3], [0.1, 0.3]).sizes
-        array([ 20.,  40.,  10., 240.])
-        """
-        k = tree.n_streams
-        spans = _checked("spans", spans, tree.root, "state")
-        sizes = np.zeros(tree.root)
-        # 0 tuples a second make an empty state, however long it remembers
-        sizes[:k] = _product(_checked("rates", rates, k, "stream"), spans[:k])
-        for node in tree.susceptible:
-            below = cls.of(tree, rates, sizes, sigmas, costs)
-            sizes[node] = _product(below.saturation.produced[node], spans[node])
-        return cls.of(tree, rates, sizes, sigmas, costs)
-
     @cached_property
     def productivities(self) -> Floats:
         """Matches per probe of each half-way join (JAQ-A6)."""
         partners = [self.tree.sibling(node) for node in range(self.tree.root)]
-        found = _product(self.sigmas, self.sizes)[partners]
-        return np.minimum(found, MOST_PER_PROBE)
+        matches = _product(self.sigmas, self.sizes)[partners]
+        return np.minimum(matches, MOST_PER_PROBE)
 
     def flow(self, allowances: Numbers) -> Flow:
         """What happens per second under allowances (Eqs. 1, 2 and 4 for any tree).
@@ -237,15 +188,6 @@ def _checked(
 class PathTable:
     """The path productivity table (JAQ-A15).
 
-    Parameters
-    ----------
-    model
-        The plan.
-    uses
-        Probes at each node (column) per tuple at the leaf of each path (row): the phi of Eq. 5.
-    yields
-        Results of the plan per tuple at the leaf.
-
     Examples
     --------
     Table 2 of the paper, with 11, 11 and 10 tuples a second:
@@ -259,9 +201,10 @@ class PathTable:
     array([0.2667, 0.3125, 0.1   ])
     """
 
-    model: PlanModel
+    model: PlanModel  # the plan
     uses: Floats
-    yields: Floats
+    """Probes at each node (column) per tuple at the leaf of each path (row): the phi of Eq. 5."""
+    yields: Floats  # results of the plan per tuple at the leaf
 
     @classmethod
     def of(cls, model: PlanModel) -> "PathTable":
@@ -312,33 +255,17 @@ class PathTable:
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Allowances, and what the model predicts of them.
+    """Allowances, and what the model predicts of them."""
 
-    Parameters
-    ----------
-    planner
-        Who decided.
-    allowances
-        Probes per second that each half-way join may make.
-    throughput
-        Results per second.
-    resources
-        What the probes cost per second.
-    cover
-        Part of the resources that keeps the intermediate states fresh (Delta mu, JAQ-A22).
-    paths
-        Resources of each path, if the planner thinks in paths.
-    infeasible
-        Why the freshness asked for cannot be had; then throughput alone decided.
-    """
-
-    planner: str
-    allowances: Floats
-    throughput: float
-    resources: float
+    planner: str  # who decided
+    allowances: Floats  # probes per second that each half-way join may make
+    throughput: float  # results per second
+    resources: float  # what the probes cost per second
     cover: float = 0.0
-    paths: Floats | None = None
+    """Part of the resources that keeps the intermediate states fresh (Delta mu, JAQ-A22)."""
+    paths: Floats | None = None  # resources of each path, if the planner thinks in paths
     infeasible: str | None = None
+    """Why the freshness asked for cannot be had; then throughput alone decided."""
 
     @classmethod
     def of_allowances(cls, planner: str, model: PlanModel, allowances: Floats) -> "Allocation":

@@ -94,22 +94,12 @@ def allocate(
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What a planner was asked, and what it recommends.
+    """What a planner was asked, and what it recommends."""
 
-    Parameters
-    ----------
-    model, mu
-        The plan and its resources per second.
-    refresh
-        What keeps results fresh, if that was asked for.
-    allocation
-        What is recommended.
-    """
-
-    model: PlanModel
+    model: PlanModel  # the plan and its resources per second
     mu: float
-    refresh: Refresh | None
-    allocation: Allocation
+    refresh: Refresh | None  # what keeps results fresh, if that was asked for
+    allocation: Allocation  # what is recommended
 
 
 def analyse(
@@ -172,28 +162,15 @@ class Analyst:
 
 @dataclass(frozen=True)
 class Decision:
-    """One analysis and what came of it.
+    """One analysis and what came of it."""
 
-    Parameters
-    ----------
-    at
-        When, as the caller counts time.
-    what
-        The planner.
-    why
-        What led to the analysis, and then to the decision.
-    before, after
-        Predicted results per second with the allowances so far, and with those recommended.
-    actuated
-        Whether the allowances change.
-    """
-
-    at: float
-    what: str
-    why: str
+    at: float  # when, as the caller counts time
+    what: str  # the planner
+    why: str  # what led to the analysis, and then to the decision
     before: float
     after: float
-    actuated: bool
+    """Predicted results per second with the allowances so far, and with those recommended."""
+    actuated: bool  # whether the allowances change
 
 
 class Adaptation:
@@ -256,31 +233,29 @@ class Adaptation:
         self._last = dict(stats)
 
     def decide(self, at: float, why: str, current: Numbers | None, analysis: Analysis) -> Decision:
-        """Judge a recommendation, log it, and adapt `epsilon`.
+        """Judge a recommendation, and record that."""
+        decision = self.judge(at, why, current, analysis)
+        self.record(decision, is_first=current is None)
+        return decision
 
-        Parameters
-        ----------
-        at, why
-            When and why the analysis was made.
-        current
-            The present allowances, if there are any.
-        analysis
-            What is recommended now.
-        """
+    def judge(self, at: float, why: str, current: Numbers | None, analysis: Analysis) -> Decision:
+        """Whether what is recommended now, for a reason, is better than the present allowances."""
         allocation = analysis.allocation
         before = 0.0 if current is None else analysis.model.throughput(current)
         gain = _change(before, allocation.throughput)
         reason = self._reason(current, gain, analysis)
         what = f"{why}: {reason or f'gain {_percent(gain)} only'}"
-        decision = Decision(
+        return Decision(
             at, allocation.planner, what, before, allocation.throughput, actuated=bool(reason)
         )
+
+    def record(self, decision: Decision, *, is_first: bool) -> None:
+        """Log a decision, and adapt `epsilon`; the first one has nothing to be compared with."""
         self.decisions.append(decision)
         if not decision.actuated:
             self._tune_epsilon(STEP)
-        elif current is not None and gain > 2 * self.p:
+        elif not is_first and _change(decision.before, decision.after) > 2 * self.p:
             self._tune_epsilon(1 / STEP)
-        return decision
 
     def learn(self, predicted: float, observed: float) -> None:
         """Adapt `p` to how well predictions hold."""

@@ -181,22 +181,12 @@ def _count(part: Part) -> int:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of two ways to evaluate a join is the better one.
+    """Which of two ways to evaluate a join is the better one."""
 
-    Parameters
-    ----------
-    strategy
-        The better one.
-    tree, sequences
-        The best tree, and the probing sequences of the n-ary join.
-    mjoin, tree_cost
-        What a batch costs in each.
-    """
-
-    strategy: Strategy
-    tree: Tree
+    strategy: Strategy  # the better one
+    tree: Tree  # the best tree, and the probing sequences of the n-ary join
     sequences: Sequences
-    mjoin: Cost
+    mjoin: Cost  # what a batch costs in each
     tree_cost: Cost
 
 
@@ -229,11 +219,11 @@ def adaptive_groups(situation: Situation, sequences: Sequences) -> Groups:
 
 def _orders(drains: Drains, n_streams: int) -> list[Way]:
     """All orders; those that begin alike share what is known of their beginning."""
-    found, brief = list[Way](), cache(drains.brief)
+    ways, brief = list[Way](), cache(drains.brief)
 
     def go_on(ns: float, waited: float, before: int, order: tuple[int, ...]) -> None:
         if len(order) == n_streams:
-            found.append((ns, waited, order))
+            ways.append((ns, waited, order))
             return
         for j in range(n_streams):
             if not before >> j & 1:
@@ -242,7 +232,7 @@ def _orders(drains: Drains, n_streams: int) -> list[Way]:
                 go_on(ns + more, later, before | 1 << j, (*order, j))
 
     go_on(0.0, 0.0, 0, ())
-    return found
+    return ways
 
 
 def _greedy_groups(drains: Drains, n_streams: int) -> Groups:

@@ -78,8 +78,8 @@ class TimedPlan(PlanModel):
             for child in pair:
                 probes[:, child] = _probing(produced[:, child], on[child])
             for child, other in (pair, pair[::-1]):
-                found = probes[:, child] * self.productivities[child]
-                produced[:, node] += found * fullness[:, other]
+                matches = probes[:, child] * self.productivities[child]
+                produced[:, node] += matches * fullness[:, other]
             if node < tree.root and self._whole[node] > 0:
                 fullness[:, node] = produced[:, node] / self._whole[node]
         return produced, probes
@@ -96,8 +96,8 @@ class TimedPlan(PlanModel):
 def _probing(produced: Floats, on: float | Choices) -> Floats:
     if isinstance(on, float):  # an allowance: the first keys up to it
         before = (np.cumsum(produced) - produced) / len(produced)
-        found: Floats = np.clip((on - before) * len(produced), 0, produced)
-        return found
+        probing: Floats = np.clip((on - before) * len(produced), 0, produced)
+        return probing
     return produced * on
 
 

@@ -28,13 +28,6 @@ Children = tuple[int, int]
 class Tree:
     """A plan.
 
-    Parameters
-    ----------
-    names
-        The streams in the order of their numbers: from left to right, unless another was asked for.
-    joins
-        The two inputs of each join, by number.
-
     Examples
     --------
     >>> tree = Tree.parse("((a b) c) d")
@@ -47,7 +40,9 @@ class Tree:
     """
 
     names: tuple[str, ...]
-    joins: tuple[Children, ...]
+    """The streams in the order of their numbers: from left to right, unless another was asked
+    for."""
+    joins: tuple[Children, ...]  # the two inputs of each join, by number
 
     @classmethod
     def parse(cls, text: str, names: Sequence[str] | None = None) -> "Tree":
@@ -129,8 +124,8 @@ class Tree:
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """The join that each node but the root is an input of."""
-        found = {c: self.n_streams + i for i, pair in enumerate(self.joins) for c in pair}
-        return tuple(found[node] for node in range(self.root))
+        parents = {c: self.n_streams + i for i, pair in enumerate(self.joins) for c in pair}
+        return tuple(parents[node] for node in range(self.root))
 
     def sibling(self, node: int) -> int:
         """The node whose state the tuples of a node probe."""
@@ -184,9 +179,9 @@ def _check_names(text: str, leaves: list[str], names: Sequence[str] | None) -> N
     twice = [leaf for leaf in leaves if leaves.count(leaf) > 1]
     missing = [name for name in known if name not in leaves]
     allowed = f"each of {', '.join(known)} once" if names is not None else "each stream once"
-    for what, found in (("names", unknown), ("names twice", twice), ("leaves out", missing)):
-        if found:
-            msg = f"plan: {text!r} {what} {found[0]!r}; allowed: {allowed}"
+    for what, wrong in (("names", unknown), ("names twice", twice), ("leaves out", missing)):
+        if wrong:
+            msg = f"plan: {text!r} {what} {wrong[0]!r}; allowed: {allowed}"
             if what == "names twice":
                 msg += " (give it a second name to join it with itself)"
             raise ConfigError(msg)

@@ -65,109 +65,45 @@ Values = float | NDArray[Any]
 
 @dataclass(frozen=True)
 class OperationCosts:
-    """Nanoseconds of one operation each; the defaults are of a server with 2 MB of L2 cache a core.
+    """Nanoseconds of one operation each; defaults are of a server with 2 MB of L2 cache a core."""
 
-    Parameters
-    ----------
-    compare
-        One tuple compared in a scan (C_n).
-    again
-        One tuple of a block of the scan that has a match, looked at again.
-    listed
-        One tuple put into a list to be scanned.
-    probe
-        One lookup in an index, besides what follows.
-    found
-        What a lookup costs more if it finds its key, as most do.
-    far_probe
-        What an access costs more in an index that no cache holds.
-    touch
-        One tuple accessed among those with the key that was looked up (C_h).
-    insert
-        One tuple put into an index.
-    key
-        What the first tuple of each key costs more.
-    far_insert
-        What a tuple costs more in an index that no cache holds.
-    keep
-        One tuple of an index written to a file.
-    invalidate
-        One tuple expired.
-    call
-        One call that probes a basic window, or makes a list of it.
-    build
-        Making an index, besides its tuples.
-    file
-        Writing an index to a file, besides its tuples.
-    window
-        Opening the index of one basic window.
-    mapped
-        What opening costs for each of its tuples.
-    sort
-        What a tuple costs more in an index of tuples that are not in order of time.
-    gather
-        One value of a tuple of several streams, copied when the tuple is formed.
-    visit
-        Probing a piece in a join of many streams, besides its tuples.
-    store
-        One value of a tuple of several streams, stored to be probed in later batches.
-    piece
-        Storing a piece of such tuples, besides its values, and removing it.
-    read
-        Reading a piece of such tuples, besides its values.
-    load
-        One value of them.
-    """
-
-    compare: float = 0.051
-    again: float = 0.9
-    listed: float = 1.4
-    probe: float = 2.7
-    found: float = 6.0
-    far_probe: float = 4.7
-    touch: float = 0.55
-    insert: float = 5.3
-    key: float = 14.5
-    far_insert: float = 11.0
-    keep: float = 18.0
-    invalidate: float = 0.5
-    call: float = 8_600.0
-    build: float = 19_500.0
-    file: float = 80_000.0
-    window: float = 38_000.0
-    mapped: float = 0.16
+    compare: float = 0.051  # one tuple compared in a scan (C_n)
+    again: float = 0.9  # one tuple of a block of the scan that has a match, looked at again
+    listed: float = 1.4  # one tuple put into a list to be scanned
+    probe: float = 2.7  # one lookup in an index, besides what follows
+    found: float = 6.0  # what a lookup costs more if it finds its key, as most do
+    far_probe: float = 4.7  # what an access costs more in an index that no cache holds
+    touch: float = 0.55  # one tuple accessed among those with the key that was looked up (C_h)
+    insert: float = 5.3  # one tuple put into an index
+    key: float = 14.5  # what the first tuple of each key costs more
+    far_insert: float = 11.0  # what a tuple costs more in an index that no cache holds
+    keep: float = 18.0  # one tuple of an index written to a file
+    invalidate: float = 0.5  # one tuple expired
+    call: float = 8_600.0  # one call that probes a basic window, or makes a list of it
+    build: float = 19_500.0  # making an index, besides its tuples
+    file: float = 80_000.0  # writing an index to a file, besides its tuples
+    window: float = 38_000.0  # opening the index of one basic window
+    mapped: float = 0.16  # what opening costs for each of its tuples
     sort: float = 21.0
-    gather: float = 2.3
-    visit: float = 35_000.0
+    """What a tuple costs more in an index of tuples that are not in order of time."""
+    gather: float = 2.3  # one value of a tuple of several streams, copied when the tuple is formed
+    visit: float = 35_000.0  # probing a piece in a join of many streams, besides its tuples
     store: float = 8.0
-    piece: float = 80_000.0
-    read: float = 60_000.0
-    load: float = 1.0
+    """One value of a tuple of several streams, stored to be probed in later batches."""
+    piece: float = 80_000.0  # storing a piece of such tuples, besides its values, and removing it
+    read: float = 60_000.0  # reading a piece of such tuples, besides its values
+    load: float = 1.0  # one value of them
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one batch brings for one direction, A to B.
+    """What one batch brings for one direction, A to B."""
 
-    Parameters
-    ----------
-    arrivals
-        Tuples of A that look for matches.
-    stored
-        Tuples in window B.
-    stored_keys
-        Distinct keys among them.
-    inserted
-        Tuples of B that come into the window.
-    n_windows
-        Basic windows that window B consists of.
-    """
-
-    arrivals: float
-    stored: float
-    stored_keys: float
-    inserted: float
-    n_windows: float
+    arrivals: float  # tuples of A that look for matches
+    stored: float  # tuples in window B
+    stored_keys: float  # distinct keys among them
+    inserted: float  # tuples of B that come into the window
+    n_windows: float  # basic windows that window B consists of
 
     @property
     def matches(self) -> float:
@@ -205,8 +141,8 @@ def costs_of(load: Load, operations: OperationCosts) -> dict[Method, float]:
 
 def _scanned(load: Load, ops: OperationCosts) -> float:
     """Each arrival compared with all stored tuples."""
-    found = load.found(min(load.stored / max(load.n_windows, 1), STRIDE))
-    return load.stored * (ops.listed + load.arrivals * (ops.compare + ops.again * found))
+    hits = load.found(min(load.stored / max(load.n_windows, 1), STRIDE))
+    return load.stored * (ops.listed + load.arrivals * (ops.compare + ops.again * hits))
 
 
 def _made(rows: float, load: Load, ops: OperationCosts) -> float:
@@ -219,13 +155,13 @@ def _made(rows: float, load: Load, ops: OperationCosts) -> float:
 
 def _probes(lookups: float, rows: float, far: float, load: Load, ops: OperationCosts) -> float:
     """Lookups in an index over some rows, of which a part is far."""
-    found = load.found(rows)
-    return lookups * (ops.probe + _hit(found, ops) + ops.far_probe * far * (1 + 4 * found))
+    hits = load.found(rows)
+    return lookups * (ops.probe + _hit(hits, ops) + ops.far_probe * far * (1 + 4 * hits))
 
 
-def _hit(found: float, ops: OperationCosts) -> float:
+def _hit(hits: float, ops: OperationCosts) -> float:
     """What it adds to a lookup that some part of them finds something."""
-    return ops.found * found * (2 - found)
+    return ops.found * hits * (2 - hits)
 
 
 def _far(rows: float) -> float:

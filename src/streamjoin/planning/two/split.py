@@ -41,24 +41,15 @@ FAVOURED: Final = 0.9
 class Demand:
     """What two streams would take if nothing were scarce.
 
-    Parameters
-    ----------
-    rates
-        Arrivals a second (lambda).
-    windows
-        Seconds that a tuple is to be kept (T); may be infinite.
-    sizes
-        Memory that one tuple takes, in the unit of `Limits.memory`.
-
     Examples
     --------
     >>> Demand(rates=(10.0, 50.0), windows=(60.0, 2.0)).memory((10.0, 50.0))
     (600.0, 100.0)
     """
 
-    rates: Pair
-    windows: Pair
-    sizes: Pair = (1.0, 1.0)
+    rates: Pair  # arrivals a second (lambda)
+    windows: Pair  # seconds that a tuple is to be kept (T); may be infinite
+    sizes: Pair = (1.0, 1.0)  # memory that one tuple takes, in the unit of `Limits.memory`
 
     def __post_init__(self) -> None:
         if not all(0 <= rate < math.inf for rate in self.rates):
@@ -79,18 +70,11 @@ class Demand:
 
 @dataclass(frozen=True)
 class Limits:
-    """What there is; None where there is enough.
+    """What there is; None where there is enough."""
 
-    Parameters
-    ----------
-    service
-        Tuples a second that can be taken in, both streams together (mu).
-    memory
-        Memory of both windows together (M), in the unit of `Demand.sizes`.
-    """
-
-    service: float | None = None
+    service: float | None = None  # tuples a second that can be taken in, both streams together (mu)
     memory: float | None = None
+    """Memory of both windows together (M), in the unit of `Demand.sizes`."""
 
     def __post_init__(self) -> None:
         for name, limit in (("service", self.service), ("memory", self.memory)):
@@ -100,18 +84,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Allocation:
-    """What each stream gets.
+    """What each stream gets."""
 
-    Parameters
-    ----------
-    rates
-        Tuples a second that are taken in (lambda'); the rest is dropped.
-    memory
-        Memory of each window, no more than it fills at these rates; None: no limit.
-    """
-
-    rates: Pair
+    rates: Pair  # tuples a second that are taken in (lambda'); the rest is dropped
     memory: Pair | None = None
+    """Memory of each window, no more than it fills at these rates; None: no limit."""
 
 
 def held(allocation: Allocation, demand: Demand) -> Pair:

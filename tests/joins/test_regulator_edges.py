@@ -11,7 +11,6 @@ import pytest
 import streamjoin as sj
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.joins.base import Arrival, MemoryStore
-from streamjoin.joins.budgets import over_shards
 from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.window_join import WindowJoinState
 from streamjoin.local import LocalJoin
@@ -88,7 +87,7 @@ class Shards:
     def __init__(self, n: int, budget: sj.Budget) -> None:
         settings = join(window="100 seconds", budget=budget).join
         assert settings.shedding is not None
-        limits = over_shards(settings.shedding, n, n, (1, 1))
+        limits = settings.shedding.over_shards(n, n, (1, 1))
         self.settings = replace(settings, shedding=limits)
         self.shards = [(WindowJoinState(), MemoryStore()) for _ in range(n)]
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamjoin.shedding.memory_limit import MemoryLimit, pieces
+from streamjoin.shedding.memory import MemoryLimit, pieces
 from tests.strategies import FEW
 
 

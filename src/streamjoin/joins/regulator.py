@@ -1,53 +1,32 @@
 """A join within its limits: what is let in, what is remembered, and what that cost."""
 
 from collections.abc import Iterator
+from math import inf
 from typing import Final
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.window import slice_length
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
 from streamjoin.joins.matching import Part
-from streamjoin.joins.missed import Missed
 from streamjoin.joins.remembered import Remembered, remembered_units
-from streamjoin.joins.row_sample import LOOKING, MOST_ROWS
-from streamjoin.joins.selection import Selection
-from streamjoin.joins.selective import Selective
-from streamjoin.joins.stopwatch import Costs, Stopwatch
+from streamjoin.joins.samples import LOOKING, Missed
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.joins.window_parts import PartChooser, ProbedParts
 from streamjoin.metrics import Details, JoinCounts
+from streamjoin.shedding.costs import Costs, Stopwatch
 from streamjoin.shedding.gate import Gate
-from streamjoin.shedding.memory_limit import MemoryLimit
-from streamjoin.shedding.regulation import Came, Shedding, SheddingPlan, SheddingState
-from streamjoin.shedding.selection import random_number
-from streamjoin.shedding.stream_clock import span_seconds
+from streamjoin.shedding.limits import Shedding, span_seconds
+from streamjoin.shedding.memory import MemoryLimit, sample_limits
+from streamjoin.shedding.rows import Arrivals, SheddingPlan, SheddingState, random_number
 
-SAMPLE_PART: Final = 16
-"""One part in so many of the memory is for the samples that tell what was missed."""
-SOME_ROWS: Final = 8
-EMPTY_BLOB: Final = 1_200  # bytes
-LEAST_SAMPLE: Final = 1_024
-SAMPLE_BYTES: Final = 256 << 10
-"""Of the sample of a side, where memory is not limited."""
 NO_LIMIT: Final = Shedding()
 """Where a budget was taken away, what is left of it is still counted."""
 
 
-class Limits:
+class Regulator:
     """Keeps one batch of a join within its limits.
 
-    Parameters
-    ----------
-    join, shedding
-        Settings.
-    state, store
-        Directory, and the place of the bytes.
-
-    Attributes
-    ----------
-    metrics
-        What was left out.
-    watch
-        Tells what it takes to find results and to hand them out.
+    It gathers what the policies of `shedding` go by, does what they plan, and keeps what they say.
     """
 
     def __init__(
@@ -57,14 +36,14 @@ class Limits:
         state.shedding = self._known = state.shedding or SheddingState()
         self._store = store
         self._missed = Missed(join, state, self._known, store)
-        self._selective: Selective | None = None
-        self.watch = Stopwatch()
+        self._parts: PartChooser | None = None
+        self.watch = Stopwatch()  # what it takes to find results and to hand them out
         self._memory: MemoryLimit | None = None
-        self.metrics = JoinCounts()
+        self.metrics = JoinCounts()  # what was left out
 
     @classmethod
-    def of(cls, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> "Limits | None":
-        """The limits of a join, or what is left of a budget that was taken away, or None."""
+    def of(cls, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> "Regulator | None":
+        """Of a join with limits, or with what is left of a budget taken away; else None."""
         if join.shedding is not None:
             return cls(join, join.shedding, state, store)
         return None if state.shedding is None else cls(join, NO_LIMIT, state, store)
@@ -72,36 +51,35 @@ class Limits:
     def let_in(
         self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]
     ) -> tuple[Part, Part]:
-        """Choose the tuples that take part (KAN-A18).
+        """Choose the tuples that take part (KAN-A18), of what each side brings in time.
 
-        Parameters
-        ----------
-        arrivals
-            What each side brings in time.
-        all_rows
-            How many rows that is with those that are late.
+        `all_rows` says how many rows that is with those that are late.
         """
-        came = self._came(arrivals, all_rows)
-        plan = self._known.plan(self._shedding, came)
+        brought, limits = self._brought(arrivals, all_rows), self._shedding
+        self._known.see(brought)
+        plan = self._known.plan(brought, limits)
+        self._known.keep(plan)
         if plan.memory is not None:
-            self._memory = self._limit(plan.memory, came.sizes)
+            self._memory = MemoryLimit.with_samples(
+                plan.memory, brought.sizes, limits.memory_unit, 1 if limits.policy is None else 2
+            )
         left, right = (self._choose(side, arrivals[side], plan.let_in[side]) for side in SIDES)
         dropped = [
             len(arrivals[side].batch) - len(part.batch) for side, part in enumerate((left, right))
         ]
         self.metrics += JoinCounts(dropped_left=dropped[LEFT], dropped_right=dropped[RIGHT])
-        self._let_in, self._came_in = len(left.batch) + len(right.batch), came
+        self._let_in, self._brought_in = len(left.batch) + len(right.batch), brought
         self._choose_parts((left, right), plan)
         return left, right
 
     @property
-    def selection(self) -> Selection:
+    def probed(self) -> ProbedParts:
         """What the batch probes."""
-        return Selection(self._join) if self._selective is None else self._selective.selection
+        return ProbedParts(self._join) if self._parts is None else self._parts.probed
 
     def look(self, arrived: tuple[Part, Part]) -> Iterator[tuple[Pairs, tuple[Part, Part]]]:
         """Pairs that a sample shows where the windows are not probed."""
-        return iter(()) if self._selective is None else self._selective.look(arrived)
+        return iter(()) if self._parts is None else self._parts.look(arrived)
 
     def count(self, pairs: Pairs, parts: tuple[Part, Part]) -> Pairs:
         """Count what pairs that come out stand for; the pairs, with that as their weights."""
@@ -109,16 +87,17 @@ class Limits:
 
     def count_missed(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         """Count what was missed, as far as it is seen."""
-        in_part = self._selective if self.selection.is_part else None
+        in_part = self._parts.seen_in_part if self._parts and self.probed.is_part else None
         self._missed.look(remembered, arrived, self.watch, in_part)
 
     def remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         """Add what came and keep within the memory."""
         cut = remembered.update(arrived, self._memory)
         for side in SIDES:
-            self._missed.remember(side, cut[side], *self._sample_limits(side))
-        if self._selective is not None:
-            self._selective.remember(arrived, cut, self._bytes_for_sample(), self._came_in.seconds)
+            self._missed.remember(side, cut[side], *sample_limits(self._memory))
+        if self._parts is not None:
+            most_bytes = inf if self._memory is None else self._memory.sample_bytes
+            self._parts.remember(arrived, cut, most_bytes, self._brought_in.seconds)
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
         self.metrics += JoinCounts(cut_left=rows[LEFT], cut_right=rows[RIGHT])
         self.metrics += self._missed.counts
@@ -133,7 +112,7 @@ class Limits:
     def charge(self, cpu_us: float, work: int, results: int) -> None:
         """Learn what the batch cost."""
         self._known.charge(cpu_us, self._let_in)
-        if self._selective is not None and self._known.selective is not None:
+        if self._parts is not None and self._known.selective is not None:
             done = self._let_in, self._all_work(work), results
             found_us, emitted_us = self.watch.found_us, self.watch.used_us
             self._known.selective.charge(cpu_us, found_us, emitted_us, done)
@@ -146,21 +125,20 @@ class Limits:
     def details(self, work: int) -> Details:
         """What the batch was allowed, and what it chose; to be asked before it is charged."""
         known = self._known.selective
-        if self._selective is None or known is None:
-            return Details(budget_us=round(self._shedding.cpu_us(self._came_in.seconds)))
-        costs = {"receiving": known.receiving, "comparing": known.comparing}
-        costs["emitting"] = known.emitting
+        if self._parts is None or known is None:
+            return Details(budget_us=round(self._shedding.cpu_us(self._brought_in.seconds)))
+        costs = {name: getattr(known, name).each for name in ("receiving", "comparing", "emitting")}
         return Details(
             budget_us=round(known.allotted),
             planned=self.metrics.compared_left + self.metrics.compared_right,
             looked_at=self._all_work(work),
-            costs_us={name: float(f"{cost.each:.4g}") for name, cost in costs.items()},
-            windows=self._selective.strips(),
+            costs_us={name: float(f"{cost:.4g}") for name, cost in costs.items()},
+            windows=self._parts.strips(),
         )
 
     def _all_work(self, work: int) -> int:
         """That of the join, and that of looking into samples."""
-        return work + self._missed.work + (self._selective.work if self._selective else 0)
+        return work + self._missed.work + (self._parts.work if self._parts else 0)
 
     def decide_gate(self, took: float) -> Gate:
         """Decide what map tasks let in of later batches, by the seconds that this one took.
@@ -168,15 +146,15 @@ class Limits:
         What went into comparisons does not count: those are chosen.
         """
         compared = (self.watch.found_us + self.watch.used_us) / 1e6
-        self._known.see_gate(self._came_in, max(0.0, took - compared))
+        self._known.see_gate(self._brought_in, max(0.0, took - compared))
         return self._known.gate
 
     def _choose_parts(self, arrived: tuple[Part, Part], plan: SheddingPlan) -> None:
         """Choose the parts of the windows that are probed (GED-A12)."""
         policy, known = self._shedding.policy, self._known.selective
-        if policy is not None and known is not None and plan.cpu_us is not None:
-            self._selective = Selective(self._join, policy, self._state, known, self._store)
-            self.metrics += self._selective.plan(arrived, plan.cpu_us)
+        if policy is not None and known is not None and plan.cpu is not None:
+            self._parts = PartChooser(self._join, policy, self._state, known, self._store)
+            self.metrics += self._parts.choose(arrived, plan.cpu.us)
             self.metrics += JoinCounts(lagging=int(plan.lagging))
         elif known is not None:  # there was such a budget before
             for side in SIDES:
@@ -184,7 +162,7 @@ class Limits:
                     self._store.remove_blob((LOOKING + side, 0, 0))
             self._known.selective = None
 
-    def _came(self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]) -> Came:
+    def _brought(self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]) -> Arrivals:
         kept = [_kept_seconds(self._join, side) for side in SIDES]
         sizes = [self._row_size(side, arrivals[side]) for side in SIDES]
         held = [remembered_units(self._state, side, self._shedding.memory_unit) for side in SIDES]
@@ -192,7 +170,7 @@ class Limits:
         # By the slower of the sides that bring rows, as the watermark.
         newest = min((a.latest for a in arrivals if a.latest is not None), default=None)
         span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
-        return Came(
+        return Arrivals(
             own=(len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)),
             total=(total[0], total[1]),
             seconds=self._known.elapsed(newest, span, self._join.left.lateness_us),
@@ -218,33 +196,6 @@ class Limits:
         return (
             sum(window.size for window in windows) / rows if rows else arrival.batch.bytes_per_row
         )
-
-    def _limit(self, memory: tuple[float, float], sizes: tuple[float, float]) -> MemoryLimit:
-        unit, total = self._shedding.memory_unit, sum(memory)
-        self._for_sample = total / (2 * SAMPLE_PART)
-        if unit == "bytes":
-            # Some rows at least, even if there is little memory.
-            some = SOME_ROWS * max(sizes) + EMPTY_BLOB
-            self._for_sample = min(max(self._for_sample, some), total / 8)
-            kinds = 1 if self._shedding.policy is None else 2  # of samples
-            left = 1 - 2 * kinds * self._for_sample / total if total else 0.0
-            memory = memory[0] * left, memory[1] * left
-        return MemoryLimit(memory, sizes, unit)
-
-    def _sample_limits(self, side: Side) -> tuple[int, float]:
-        """Rows and bytes that the sample of a side may have."""
-        if self._memory is None:
-            return MOST_ROWS, SAMPLE_BYTES
-        if self._memory.unit == "rows":
-            return min(MOST_ROWS, max(LEAST_SAMPLE, int(sum(self._memory.limits)) // 4)), float(
-                "inf"
-            )
-        return MOST_ROWS, self._for_sample
-
-    def _bytes_for_sample(self) -> float:
-        """Bytes that the sample of a window that is probed in part may have."""
-        in_bytes = self._memory is not None and self._memory.unit == "bytes"
-        return self._for_sample if in_bytes else float("inf")
 
     def _choose(self, side: Side, arrival: Arrival, let_in: float) -> Part:
         n = len(arrival.batch)

@@ -13,7 +13,7 @@ from streamjoin.joins.window_join import WindowJoin
 from streamjoin.metrics import Ages, BasicWindows
 from streamjoin.metrics.details import N_BUCKETS
 
-ENOUGH: Final = 1024
+MAX_SAMPLED_RESULTS: Final = 1024
 """Results that are looked at when more come out together; each then stands for several."""
 
 
@@ -59,7 +59,7 @@ class PairsSeen(AgesSeen):
     def see(self, pairs: Pairs, newest: int) -> None:
         """Take in pairs that come out."""
         times = [batch.times for batch in pairs.batches]
-        at, step = pairs.positions, max(1, len(pairs) // ENOUGH)
+        at, step = pairs.positions, max(1, len(pairs) // MAX_SAMPLED_RESULTS)
         basic_us = self._axis.cell_us * CELLS if self._axis else 1
         most = see_pairs(
             times[LEFT], at[LEFT], times[RIGHT], at[RIGHT],

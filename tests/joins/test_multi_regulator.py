@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamjoin.budget import Budget
-from streamjoin.joins.multi import limits
-from streamjoin.joins.stopwatch import Costs
+from streamjoin.joins.multi import regulator
 from streamjoin.planning.many.planners import PLANNERS
+from streamjoin.shedding.costs import Costs
 from tests.joins.multi_streams import (
     SECOND,
     Batch,
@@ -174,7 +174,7 @@ def test_jaqpot_finds_more_than_others_and_its_part_of_all(plan: str, part: floa
 
 
 def test_keys_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TURNS", 2)
+    monkeypatch.setattr(regulator, "TURNS", 2)
     join = local("ab", window="2 seconds", budget=Budget(rate=40), costs=Costs())
     batches = poisson({"a": 60.0, "b": 60.0}, keys=30, batches=40)
     seen = [set(join.push(batch)["k"].to_pylist()) for batch in batches]

@@ -8,37 +8,25 @@ import numpy as np
 from streamjoin.joins.multi.settings import FAR, MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import Counts
 from streamjoin.planning.many.plan_model import Floats
 from streamjoin.planning.many.planners import Analyst
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.allowances import AllowanceState, Question
-from streamjoin.shedding.plan_limits import Observed, PlanLimits, Whole
+from streamjoin.shedding.costs import Costs
+from streamjoin.shedding.limits import PlanLimits
+from streamjoin.shedding.plans import AllowanceState, Observed, Question, Whole
 
 TURNS: Final = 32
 """So many of the longest window the same keys come first, then others."""
 
 
-class Limits:
+class ProbeRegulator:
     """Keeps one batch of a plan within its limits.
 
-    Parameters
-    ----------
-    join, limits
-        Settings, and what there is.
-    state, states
-        The directory, and what is remembered.
-    seconds
-        Event time that the batch brings.
-    whole
-        The plan that this operator has a part of; None if it is all of it.
-
-    Attributes
-    ----------
-    measured
-        What the batch showed, by the nodes of the whole plan.
+    `seconds` is the event time that the batch brings; `whole` the plan that this operator has a
+    part of, None if it is all of it. When the batch has been charged, `measured` says what it
+    showed, by the nodes of the whole plan.
     """
 
     def __init__(
@@ -107,7 +95,7 @@ class Limits:
             self._probe_us[child] += cpu_us * self._found[child] / max(formed, 1.0)
 
     def missed(self, rows_out: int) -> float:
-        """An estimate of the results that were not found, though they would have come out."""
+        """An estimate of the results that were not formed, though they would have come out."""
         tree = self._tree
         every = self._all_arrived[: tree.n_streams]
         # what is not formed at all is missing in a state: it should have so many times its tuples
@@ -117,8 +105,8 @@ class Limits:
             every.append(by_x * lack[y] + by_y * lack[x])
             known = 0.0 if node == tree.root else self._all_arrived[node]
             lack.append(every[node] / known if known and not self._limits.limited else 1.0)
-        found = sum(self._found[child] for child in tree.children(tree.root))
-        return max(0.0, every[-1] - found) * (rows_out / found if found else 1.0)
+        formed = sum(self._found[child] for child in tree.children(tree.root))
+        return max(0.0, every[-1] - formed) * (rows_out / formed if formed else 1.0)
 
     def _finds(self, node: int, partner: int) -> float:
         """Tuples that a tuple of a node would form, if all had probed.
@@ -139,8 +127,8 @@ class Limits:
 
     def _all_stored(self, node: int) -> float:
         """Tuples of a node that would be stored, did all probe that it was formed of."""
-        came = self._arrived[node]
-        more = self._all_arrived[node] / came if came and not self._limits.limited else 1.0
+        arrived = self._arrived[node]
+        more = self._all_arrived[node] / arrived if arrived and not self._limits.limited else 1.0
         return self._sizes[node] * more
 
     def count(self, costs: Costs, rows: int) -> float:
@@ -180,7 +168,9 @@ class Limits:
         if self._question is not None:
             at = (self._state.newest or 0) / 1e6
             counts["analysed"] += 1
-            counts["adapted"] += self._question.decide(known, self._analyst.result(), at)
+            verdict = self._question.judge(known, self._analyst.result(), at)
+            known.keep(verdict)
+            counts["adapted"] += verdict.adapted
         counts["infeasible"] = int(known.infeasible is not None)
 
     def _ask_at_once(self) -> None:
@@ -192,6 +182,7 @@ class Limits:
                 self._ask(self._question)
 
     def _ask(self, question: Question) -> None:
+        self._known.ask(question)
         self._analyst.start(self._limits.planner, question.model, question.mu, question.freshness)
 
 

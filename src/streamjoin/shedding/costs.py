@@ -1,30 +1,56 @@
-"""CPU time of finding results and of what is done with them, apart."""
+"""CPU time of operations: learned, measured, or counted instead."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import thread_time_ns
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from streamjoin.core.statistics import WEIGHT
+
+MAX_RISE: Final = 4.0
+"""A cost may rise by so much in one batch: a worker's first one loads its code."""
+MIN_COST: Final = 0.01
+"""Part of a guess that a cost never falls below."""
 T = TypeVar("T")
 
 
 @dataclass
-class Costs:
-    """CPU time by operation in microseconds: counted instead of measured, it is alike everywhere.
+class Cost:
+    """CPU time of one operation in microseconds: a ratio of two averages that forget.
 
-    Parameters
-    ----------
-    received
-        To receive and store a row.
-    looked_at
-        To look at a row or a candidate.
-    handed_out
-        To hand out a result.
+    Examples
+    --------
+    >>> cost = Cost(guess=1.0)
+    >>> cost.see(us=3000.0, n=1000.0)
+    >>> cost.each
+    3.0
     """
 
-    received: float = 1.0
-    looked_at: float = 0.05
-    handed_out: float = 0.2
+    guess: float
+    us: float = 0.0
+    n: float = 0.0
+
+    def see(self, us: float, n: float) -> None:
+        """Take in a batch; of one without operations nothing is learned."""
+        if n > 0:
+            us = min(us, MAX_RISE * self.each * n)
+            self.us += WEIGHT * (us - self.us)
+            self.n += WEIGHT * (n - self.n)
+
+    @property
+    def each(self) -> float:
+        """Of one operation."""
+        # Never nothing, as a coarse clock has it: that could not rise again.
+        return max(self.us / self.n, MIN_COST * self.guess) if self.n else self.guess
+
+
+@dataclass
+class Costs:
+    """CPU time by operation in microseconds: counted, not measured, it is alike everywhere."""
+
+    received: float = 1.0  # to receive and store a row
+    looked_at: float = 0.05  # to look at a row or a candidate
+    handed_out: float = 0.2  # to hand out a result
 
 
 class Stopwatch:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.stream import Stream
-from streamjoin.shedding.selection import choose, groups, in_sample, in_turn
+from streamjoin.shedding.rows import choose, groups, in_sample, in_turn
 from tests.shedding.streams import stream
 from tests.strategies import FEW
 

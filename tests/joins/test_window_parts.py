@@ -19,11 +19,11 @@ from streamjoin.core.cells import Axis
 from streamjoin.errors import StreamJoinError
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.selective import MOST_WORTH
-from streamjoin.joins.selective import utility as utility_of
+from streamjoin.joins.window_parts import MOST_WORTH
+from streamjoin.joins.window_parts import utility as utility_of
 from streamjoin.local import LocalJoin
+from streamjoin.shedding.comparisons import SelectiveState
 from streamjoin.shedding.fractions import POLICIES
-from streamjoin.shedding.selective import SelectiveState
 from tests.joins import test_set_predicates as with_sets
 from tests.joins.feeding import ids
 from tests.joins.virtual_cpu import VirtualCpu
@@ -152,7 +152,7 @@ def test_what_is_compared_is_counted(
     plans, plan = list[Any](), SelectiveState.plan
 
     def spy(self: SelectiveState, *given: Any) -> Any:
-        plans.append((given[2], plan(self, *given)))
+        plans.append((given[0].comparisons, plan(self, *given)))
         return plans[-1][1]
 
     monkeypatch.setattr(SelectiveState, "plan", spy)

@@ -1,5 +1,9 @@
 """A join that probes its windows in part: what is chosen, and what is seen of the rest.
 
+What is chosen depends on the difference of two rows' cells (`core.cells`). An index compares
+differences of coordinates with fixed bounds; with the start of its cell as the coordinate of an
+arrival, and the time itself as that of a row it meets, the same bounds are right for every arrival.
+
 Each batch also compares all that arrives with a small sample of what is remembered, everywhere.
 That shows which parts of the windows are productive, finds a few results of the others, and tells
 how many were missed there. The paper samples the tuples that arrive (GED-A9); in batches the sample
@@ -8,58 +12,95 @@ chosen need not be read at all.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side, Times
 from streamjoin.core.batch import Batch
 from streamjoin.core.cells import CELLS, Axis, FloatArray, together
 from streamjoin.joins.base import Pairs, WindowStore
 from streamjoin.joins.columns import SIDE_NAMES
-from streamjoin.joins.matching import Matcher, Part, bounds, over_rows
+from streamjoin.joins.matching import Bounds, Matcher, Part, bounds, coordinates, over_rows
 from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.row_sample import LOOKING, RowSample
-from streamjoin.joins.selection import Selection
+from streamjoin.joins.samples import LOOKING, RowSample, SeenInPart
 from streamjoin.joins.window_join import WindowJoin, WindowJoinState
 from streamjoin.metrics import BasicWindows, JoinCounts
-from streamjoin.shedding.selective import GAMMA, SelectiveState
+from streamjoin.shedding.comparisons import GAMMA, FullJoin, SelectiveState
 
 LOOKING_ROWS: Final = 2048
 LOOKING_BYTES: Final = 256 << 10
 """Of the sample of one side, in one shard."""
 SOME_ITEMS: Final = 0.1
 """Part of all pairs of sets that have an item in common, as a first guess."""
-ENOUGH: Final = 4096
+MAX_LEARNING_ARRIVALS: Final = 4096
 """Arrivals to learn from, while nothing is left out."""
-FEW: Final = 256
+MAX_STEPS_ARRIVALS: Final = 256
 """Arrivals that show where an index takes its steps."""
 MOST_WORTH: Final = 1e100
 """Of one column: sums of products stay finite."""
 
 
-class Selective:
-    """Chooses what one batch of a join probes.
+@dataclass(frozen=True, eq=False)
+class ProbedParts:
+    """What a batch probes."""
 
-    Parameters
-    ----------
-    join, policy
-        Settings.
-    state, known, store
-        Directory, what is known for choosing, and the place of the bytes.
+    join: WindowJoin
+    axis: Axis | None = None  # where the windows lie; None if all is probed
+    chosen: NDArray[np.bool_] | None = None  # by the difference of cells
 
-    Attributes
-    ----------
-    selection
-        What is probed.
-    looking
-        The share of the rows that is looked at everywhere.
-    skipped
-        The share of the comparisons that is left out.
-    work
-        Rows and candidates that were looked at in the samples.
+    @property
+    def is_part(self) -> bool:
+        """Whether something is left out."""
+        return self.axis is not None
+
+    def coordinates(self, part: Part) -> Times:
+        """Where arrivals stand on the axis of the rows they meet."""
+        return coordinates(part) if self.axis is None else self.axis.starts(part.batch.times)
+
+    def between(self, side: Side) -> list[Bounds]:
+        """Bounds of (coordinate of an arrival of a side) - (coordinate of the other's row)."""
+        if self.axis is None or self.chosen is None:
+            low, high = bounds(self.join, side)
+            return [(low, high)] if low <= high else []
+        return self.axis.between(side, self.chosen)
+
+    def within(self, pairs: Pairs) -> Pairs:
+        """Leave out pairs whose cells are in reach but whose times are not (GED-I6)."""
+        if self.axis is None:
+            return pairs
+        left, right = (
+            batch.times[at] for batch, at in zip(pairs.batches, pairs.positions, strict=True)
+        )
+        difference = left - right
+        windows = self.join.windows_us
+        return pairs.where((difference >= -windows[0]) & (difference <= windows[1]))
+
+
+def reachable(at: Times, indexed: Times, between: Bounds) -> Bounds | None:
+    """Of rows at some coordinates, those that may meet indexed ones: from, to; None if none.
+
+    Both are in order; `between` bounds (coordinate of an indexed row) - (coordinate of a row).
+
+    Examples
+    --------
+    >>> reachable(np.array([0, 5, 9]), np.array([4, 6]), between=(0, 1))
+    (1, 2)
     """
+    low, high = between
+    first = np.searchsorted(at, _fit(int(indexed[0]) - high), side="left")
+    last = np.searchsorted(at, _fit(int(indexed[-1]) - low), side="right")
+    return (int(first), int(last)) if first < last else None
+
+
+def _fit(time: int) -> int:
+    return min(max(time, -(2**63)), 2**63 - 1)
+
+
+class PartChooser:
+    """Chooses what one batch of a join probes, and learns from a sample what that yields."""
 
     def __init__(
         self,
@@ -82,8 +123,8 @@ class Selective:
             known.productivity.prior = _looks(join)
         self._looked_at, self._found, self._value = (self._axis.empty() for _ in range(3))
         self._seen = 0
-        self.selection = Selection(join)
-        self.work = 0
+        self.probed = ProbedParts(join)
+        self.work = 0  # rows and candidates that were looked at in the samples
 
     def _begin(self, remembered: Remembered) -> None:
         """Sample what is remembered from the time before comparisons were budgeted."""
@@ -91,19 +132,13 @@ class Selective:
             stored = [remembered.part(side, window) for window in self._state.windows[side]]
             self._samples[side].update(stored, LOOKING_ROWS, LOOKING_BYTES)
 
-    def plan(self, arrived: tuple[Part, Part], cpu_us: float) -> JoinCounts:
+    def choose(self, arrived: tuple[Part, Part], cpu_us: float) -> JoinCounts:
         """Choose what the batch probes; how much that is."""
-        came = len(arrived[LEFT].batch) + len(arrived[RIGHT].batch)
-        stored = sum(window.rows for side in self._state.windows for window in side)
-        self._comparisons, self._met = self._count(arrived)
-        plan = self._known.plan(
-            self._policy, self._axis, self._comparisons, self._met, came, stored, cpu_us
-        )
+        self._full = self._full_join(arrived)
+        self._plan = plan = self._known.plan(self._full, self._policy, cpu_us)
         if plan.chosen is not None:
-            self.selection = Selection(self._join, self._axis, plan.chosen)
-        self.looking = plan.looking
+            self.probed = ProbedParts(self._join, self._axis, plan.chosen)
         done, skipped = plan.comparisons, plan.skipped
-        self.skipped = sum(skipped) / (sum(done) + sum(skipped)) if any(skipped) else 0.0
         return JoinCounts(
             compared_left=round(done[LEFT]),
             compared_right=round(done[RIGHT]),
@@ -113,21 +148,25 @@ class Selective:
         )
 
     @property
-    def seen(self) -> float:
-        """The share of the rows that is looked at everywhere, as far as there is a sample."""
-        return min(self.looking, *self._known.sample_shares)
+    def seen_in_part(self) -> SeenInPart:
+        """What a batch that is chosen leaves out and sees nevertheless."""
+        looking, done, skipped = self._plan.looking, self._plan.comparisons, self._plan.skipped
+        left_out = sum(skipped) / (sum(done) + sum(skipped)) if any(skipped) else 0.0
+        return SeenInPart(looking, left_out, min(looking, *self._known.sample_shares))
 
     def strips(self) -> dict[str, BasicWindows]:
         """What is probed where, and what was found there until now."""
-        axis, known, chosen = self._axis, self._known, self.selection.chosen
-        made = self._comparisons if chosen is None else np.where(chosen, self._comparisons, 0.0)
+        axis, known, chosen = self._axis, self._known, self.probed.chosen
+        full = self._full.comparisons
+        made = full if chosen is None else np.where(chosen, full, 0.0)
         strips = {}
         for side in SIDES:
-            every, done = (axis.in_basic(of, side) for of in (self._comparisons, made))
+            every, done = (axis.in_basic(counts, side) for counts in (full, made))
             if len(every) and known.productivity.is_known:
-                found = every * known.productivity.per_comparison("found", side)
-                first = known.priorities(axis, self._comparisons, self._met, side)
-                lists = (tuple(of.tolist()) for of in (done, every - done, found, first))
+                matches = every * known.productivity.per_comparison("found", side)
+                priorities = known.priorities(self._full, side)
+                values = done, every - done, matches, priorities
+                lists = (tuple(value.tolist()) for value in values)
                 strips[SIDE_NAMES[side]] = BasicWindows(axis.cell_us * CELLS / 1e6, *lists)
         return strips
 
@@ -136,7 +175,9 @@ class Selective:
         for side in SIDES:
             other = RIGHT if side == LEFT else LEFT
             mine = arrived[side]
-            sampled, shares, n_old = self._samples[other].with_new(arrived[other], self.looking)
+            sampled, shares, n_old = self._samples[other].with_new(
+                arrived[other], self._plan.looking
+            )
             if not len(mine.batch) or not len(sampled.batch):
                 continue
             low, high = bounds(self._join, side)
@@ -148,8 +189,8 @@ class Selective:
                 _tally(self._looked_at, self._places(pairs), weights[pairs.positions[other]])
                 pairs = matcher.verified(pairs)
                 places = self._learn(pairs, weights[pairs.positions[other]])
-                if self.selection.chosen is not None:
-                    rest = pairs.where(~self.selection.chosen[places])
+                if self.probed.chosen is not None:
+                    rest = pairs.where(~self.probed.chosen[places])
                     if len(rest):
                         yield rest, parts
             self._learn_steps(matcher, batch, side, weights, n_old)
@@ -160,10 +201,10 @@ class Selective:
 
         Where all is compared anyway no pair comes from here, and some arrivals show enough.
         """
-        if self.selection.chosen is not None or len(arrived) <= ENOUGH:
+        if self.probed.chosen is not None or len(arrived) <= MAX_LEARNING_ARRIVALS:
             return arrived, weights
-        some = arrived.take(np.linspace(0, len(arrived) - 1, ENOUGH).astype(np.int64))
-        return some, weights * (len(arrived) / ENOUGH)
+        n = MAX_LEARNING_ARRIVALS
+        return _spread(arrived, n), weights * (len(arrived) / n)
 
     def _learn_steps(
         self, matcher: Matcher, mine: Batch, side: Side, weights: FloatArray, n_old: int
@@ -175,7 +216,7 @@ class Selective:
         if not matcher.walked:
             return
         low, high = bounds(self._join, side)
-        few = mine.take(np.linspace(0, len(mine) - 1, min(len(mine), FEW)).astype(np.int64))
+        few = _spread(mine, min(len(mine), MAX_STEPS_ARRIVALS))
         steps, touched = self._axis.empty(), 0
         for met in matcher.touching(few, few.times, (-high, -low)):
             touched += len(met)
@@ -199,18 +240,20 @@ class Selective:
         for side in SIDES:
             new = [arrived[side]] if len(arrived[side].batch) else []
             self._samples[side].update(new, LOOKING_ROWS, limit, cut[side])
-        seen = [self._comparisons, self._looked_at, self._found, self._value]
+        seen = [self._full.comparisons, self._looked_at, self._found, self._value]
         self._known.productivity.see(self._axis, seen, self._seen, seconds)
 
-    def _count(self, arrived: tuple[Part, Part]) -> tuple[FloatArray, FloatArray]:
+    def _full_join(self, arrived: tuple[Part, Part]) -> FullJoin:
         """Comparisons of a full join, and rows met for them, by the difference of cells."""
         axis, windows = self._axis, self._state.windows
         new = [axis.counted(part.batch.times) for part in arrived]
         old = [together([axis.of_window(w) for w in windows[side]]) for side in SIDES]
         by_left = axis.comparisons(new[LEFT], together([new[RIGHT], old[RIGHT]]))
         by_right = axis.comparisons(old[LEFT], new[RIGHT])
-        left, right = (max(1, len(part.batch)) for part in arrived)
-        return by_left + by_right, by_left / left + by_right / right
+        left, right = (len(part.batch) for part in arrived)
+        met = by_left / max(1, left) + by_right / max(1, right)
+        stored = sum(window.rows for side in windows for window in side)
+        return FullJoin(axis, by_left + by_right, met, left + right, stored)
 
     def _places(self, pairs: Pairs) -> NDArray[np.int64]:
         left, right = (
@@ -260,6 +303,11 @@ def _of_direction(pairs: Pairs, side: Side, n_old: int) -> Pairs:
     mine, theirs = pairs.batches[side].times[at[side]], pairs.batches[other].times[at[other]]
     older = theirs <= mine if side == LEFT else theirs < mine
     return pairs.where((at[other] < n_old) | older)
+
+
+def _spread(rows: Batch, n: int) -> Batch:
+    """So many rows, evenly spread over all."""
+    return rows.take(np.linspace(0, len(rows) - 1, n).astype(np.int64))
 
 
 def _tally(sums: FloatArray, places: NDArray[np.int64], weights: FloatArray) -> None:

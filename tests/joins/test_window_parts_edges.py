@@ -11,9 +11,9 @@ from streamjoin.core.batch import Batch, arrange
 from streamjoin.core.cells import MOST_CELLS, Axis
 from streamjoin.core.stream import Stream
 from streamjoin.core.window import BasicWindow
-from streamjoin.joins.stopwatch import Costs
 from streamjoin.local import LocalJoin
-from streamjoin.shedding.selection import in_sample
+from streamjoin.shedding.costs import Costs
+from streamjoin.shedding.rows import in_sample
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "x": pa.int64()})
 

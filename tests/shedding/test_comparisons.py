@@ -14,16 +14,17 @@ from streamjoin._typing import SIDES
 from streamjoin.core.cells import Axis, FloatArray
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinCounts
-from streamjoin.shedding.fractions import POLICIES
-from streamjoin.shedding.selective import (
+from streamjoin.shedding.comparisons import (
     CREDIT,
     DEBT,
     GAMMA,
     MOST_RECEIVING,
-    Cost,
-    SelectivePlan,
+    ComparisonPlan,
+    FullJoin,
     SelectiveState,
 )
+from streamjoin.shedding.costs import Cost
+from streamjoin.shedding.fractions import POLICIES
 from tests.joins.virtual_cpu import VirtualCpu
 from tests.shedding.streams import stream
 
@@ -55,12 +56,12 @@ def known(draw: st.DrawFn) -> tuple[SelectiveState, Axis, Brought]:
 
 
 def costs_of(
-    state: SelectiveState, axis: Axis, brought: Brought, plan: SelectivePlan
+    state: SelectiveState, axis: Axis, brought: Brought, plan: ComparisonPlan
 ) -> tuple[float, float]:
     """Predicted CPU time of what a plan chooses, and of looking at the sample."""
     done = looking = 0.0
     for side in SIDES:
-        meeting, seeing = state._costs(axis, brought[0], brought[1], side)
+        meeting, seeing = state._costs(FullJoin(axis, *brought), side)
         chosen = 1.0 if plan.chosen is None else axis.of_side(plan.chosen, side)
         done += float(((meeting + seeing) * chosen).sum())
         looking += plan.looking * float(seeing.sum())
@@ -72,7 +73,7 @@ def test_a_plan_costs_no_more_than_there_is(
     case: tuple[SelectiveState, Axis, Brought], policy: str, us: float
 ) -> None:
     state, axis, brought = case
-    plan = state.plan(policy, axis, *brought, us)
+    plan = state.plan(FullJoin(axis, *brought), policy, us)
     done, looking = costs_of(state, axis, brought, plan)
     arrival = state.receiving.each + 2 * state.comparing.each
     room = max(us - arrival * brought[2], (1 - MOST_RECEIVING) * us)
@@ -83,33 +84,40 @@ def test_a_plan_costs_no_more_than_there_is(
         assert plan.comparisons[side] + plan.skipped[side] == pytest.approx(full[side])
     if plan.chosen is None:
         assert plan.skipped == (0.0, 0.0)
-    again = SelectiveState.from_dict(state.to_dict()).plan(policy, axis, *brought, us)
+    again = SelectiveState.from_dict(state.to_dict()).plan(FullJoin(axis, *brought), policy, us)
     assert (again.looking, again.comparisons) == (plan.looking, plan.comparisons)
 
 
 def test_without_a_limit_everything_is_compared() -> None:
     axis = Axis(WINDOWS[0])
     some = axis.empty() + 1e9
-    plan = SelectiveState().plan("best", axis, some, some, 10**9, 10**9, float("inf"))
+    full = FullJoin(axis, some, some, 10**9, 10**9)
+    plan = SelectiveState().plan(full, "best", float("inf"))
     assert plan.chosen is None
+
+
+def allow(state: SelectiveState, us: float) -> float:
+    allowance = state.allowance(us)
+    state.keep(allowance)
+    return allowance.us
 
 
 def test_what_is_saved_and_what_is_owed_are_bounded() -> None:
     state = SelectiveState()
-    assert state.allow(100.0) == 100.0
-    assert state.allow(100.0) == (1 + CREDIT) * 100
+    assert allow(state, 100.0) == 100.0
+    assert allow(state, 100.0) == (1 + CREDIT) * 100
     state.charge(10_000.0, 0.0, 0.0, (1, 1, 1))
-    assert state.allow(100.0) == (1 - DEBT) * 100
-    assert state.allow(0.0) >= 0.0
+    assert allow(state, 100.0) == (1 - DEBT) * 100
+    assert allow(state, 0.0) >= 0.0
 
 
 def test_batches_without_time_use_what_is_left() -> None:
     state = SelectiveState()
-    state.allow(100.0)
+    allow(state, 100.0)
     state.charge(30.0, 0.0, 0.0, (1, 1, 1))
-    assert state.allow(0.0) == 70.0
+    assert allow(state, 0.0) == 70.0
     state.charge(50.0, 0.0, 0.0, (1, 1, 1))
-    assert state.allow(0.0) == 25.0  # a quarter is lent
+    assert allow(state, 0.0) == 25.0  # a quarter is lent
 
 
 def test_a_cost_that_was_not_seen_can_rise_again() -> None:
