@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
-from streamjoin.joins import packing
 from streamjoin.metrics import JoinCounts
-from streamjoin.spark import processor
+from streamjoin.spark import pack, processor
 from streamjoin.spark.channel import Channel
 from streamjoin.spark.worker import Run
 from tests.spark.cluster import Cluster
@@ -52,7 +51,7 @@ def run(
     for cost in costs:
         took = 0.2 + cost * let_in * seconds
         # No clock of this machine, which may be busy.
-        patch.setattr(packing, "time", SimpleNamespace(time_ns=lambda: 0))
+        patch.setattr(pack, "time", SimpleNamespace(time_ns=lambda: 0))
         patch.setattr(processor, "time_ns", lambda took=took: int(took * 1e9))
         tables = part(first, seconds, 0), part(first, seconds, 1)
         yield [join.push(*tables, runs=2) for join in joins], first

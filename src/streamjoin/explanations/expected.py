@@ -114,8 +114,8 @@ class Meanings:
         return [*aligned(rows, "<<><"), self.note]
 
 
-def numbers_of(part: "Expected | Meanings | None") -> dict[str, Any] | None:
-    """What programs get of something that may not be known."""
+def numbers_of(part: Any) -> dict[str, Any] | None:
+    """What programs get of a dataclass; None if nothing is known of that."""
     return None if part is None else asdict(part)
 
 

@@ -1,34 +1,34 @@
 """What a join of many streams will do: its report.
 
 Read this module, then `many_words` (plan, shards, time, states), `many_model` (half-way joins,
-paths and planners in numbers) `many_strategy` (an n-ary join or a
-tree) and `many_expected` (what comes out, what that takes, what budgets mean, what may go wrong).
+paths and planners in numbers), `many_strategy` (an n-ary join or a tree) and `many_expected` (what
+comes out, what that takes, what budgets mean, what may go wrong).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
+from streamjoin.explanations import many_expected
 from streamjoin.explanations import many_words as words
 from streamjoin.explanations.asked import Asked
 from streamjoin.explanations.expected import Basis, Meanings, expected_sections, numbers_of
 from streamjoin.explanations.explainer import Explainer
-from streamjoin.explanations.many_expected import (
-    budget_lines,
-    expect,
-    meanings,
-    missing_words,
-    warnings,
-)
-from streamjoin.explanations.many_model import (
-    numbers,
-    sampled_selectivities,
-    streams_of,
-)
+from streamjoin.explanations.many_model import numbers, sampled_selectivities, streams_of
 from streamjoin.explanations.many_strategy import explain_strategy
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import about, format_bytes, late_words, listed, with_rate
+from streamjoin.explanations.wording import (
+    about,
+    idle_words,
+    late_words,
+    listed,
+    watermark_words,
+    with_rate,
+)
 from streamjoin.joins.report import Card, Lane, Report
+from streamjoin.metrics.words import size as format_bytes
+
+_SMALLEST: Final = "the smallest of the streams' newest times"
 
 
 def explain_many(plan: MultiPlan, asked: Asked) -> Report:
@@ -71,15 +71,15 @@ class _Explainer(Explainer):
         self.remembered: list[str] = []
         self.state_bytes: float | None = None
         if rates is not None and self.in_numbers is not None and plan.streaming:
-            self.expected = expect(self.in_numbers, self.strategy, basis, asked)
-            self.meanings = meanings(plan, rates, selectivities, self.expected)
+            self.expected = many_expected.expect(self.in_numbers, self.strategy, basis, asked)
+            self.meanings = many_expected.meanings(plan, rates, selectivities, self.expected)
             self.remembered, self.state_bytes = words.remembered(plan, self.in_numbers)
             if self.strategy is not None and self.strategy.expected_mjoin is not None:
                 self.state_bytes = self.strategy.expected_mjoin.state_bytes
         self.streams = streams_of(plan)
         self.names = list(self.streams)
         self.tree = None if words.is_nary(plan) else plan.resolved.tree
-        self.budget = list(budget_lines(plan))
+        self.budget = list(many_expected.budget_lines(plan))
         self.budget_text = next(iter(self.budget), None)
         self.conditions = words.conditions(plan)
         self.keys = [one.text for one in self.conditions if one.place == "key"]
@@ -87,7 +87,7 @@ class _Explainer(Explainer):
         self.lengths = words.lengths(self.streams)
         self.columns = [column.name for column in plan.join.output]
         self.shards = words.shards(plan)
-        self.warnings = tuple(warnings(plan, self.in_numbers, self.expected))
+        self.warnings = tuple(many_expected.warnings(plan, self.in_numbers, self.expected))
 
     def title(self) -> str:
         """What kind of join it is."""
@@ -97,26 +97,27 @@ class _Explainer(Explainer):
     def numbers(self) -> dict[str, Any]:
         """What programs get."""
         plan, live = self.plan, self.streaming
+        late_us = max(one.stream.lateness_us for one in self.streams.values())
         return {
             "name": plan.name,
             "streaming": live,
             "streams": self.names,
             "plan": words.planned(plan),
-            "tree": None if self.tree is None else asdict(self.tree),
-            "strategy": None if self.strategy is None else asdict(self.strategy),
+            "tree": numbers_of(self.tree),
+            "strategy": numbers_of(self.strategy),
             "operators": words.operators(plan),
             "conditions": [asdict(one) for one in self.conditions],
             "windows": words.windows(self.streams),
             "freshness": self.freshness,
             "states": words.intermediate(plan),
             "emitted": words.emitted(plan),
-            "watermark": words.watermark(self.streams) if live else None,
+            "watermark": watermark_words(_SMALLEST, late_us) if live else None,
             "late": late_words(plan.late_rows) if live else None,
-            "idle": words.idle(plan) if live else None,
+            "idle": idle_words(plan.join.idle_us) if live else None,
             "shards": self.shards.to_dict(),
             "budget": self.budget,
-            "numbers": None if self.in_numbers is None else self.in_numbers.to_dict(),
-            "missing": missing_words(plan) if self.in_numbers is None else None,
+            "numbers": numbers_of(self.in_numbers),
+            "missing": many_expected.missing_words(plan) if self.in_numbers is None else None,
             "remembered": self.remembered,
             "state_bytes": self.state_bytes,
             "filters": dict(self.asked.sources.filters),

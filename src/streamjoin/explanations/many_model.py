@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -74,10 +74,6 @@ class PlanNumbers:
     def share(self) -> float:
         """Part of the results that the budget leaves."""
         return float(self.planners[0]["share"]) if self.planners else 1.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """What programs get."""
-        return asdict(self)
 
     def sections(self) -> dict[str, list[str]]:
         """Lines of a report by their titles."""

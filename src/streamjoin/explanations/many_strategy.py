@@ -11,10 +11,11 @@ from streamjoin.explanations.asked import Selectivities, StreamRates
 from streamjoin.explanations.many_model import sigmas_of, streams_of, window_tuples
 from streamjoin.explanations.many_words import grid_of, tuple_bytes
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import BATCH_SECONDS, format_bytes, row_bytes, write
+from streamjoin.explanations.wording import BATCH_SECONDS, row_bytes, write
 from streamjoin.joins.multi.reordering import EVERY
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.routing import Shares
+from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.nary import (
     ALL_SETS,
     Groups,

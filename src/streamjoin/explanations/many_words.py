@@ -6,12 +6,13 @@ from typing import Any
 from streamjoin.durations import format_duration
 from streamjoin.explanations.many_model import PlanNumbers, streams_of
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import Condition, Shards, format_bytes, row_bytes, write
+from streamjoin.explanations.wording import Condition, Shards, row_bytes, write
 from streamjoin.joins.multi.arguments import Step
 from streamjoin.joins.multi.keys import KeyClass
 from streamjoin.joins.multi.reordering import CLEARLY, EVERY
 from streamjoin.joins.multi.settings import Input
 from streamjoin.joins.routing import Shares, shares_for
+from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.tree import Tree
 
 
@@ -140,13 +141,6 @@ def fresh(plan: MultiPlan) -> tuple[str, ...]:
     return (f"{each}: results with an older row, by {by}, are withheld (stale)",)
 
 
-def watermark(streams: Mapping[str, Input]) -> str:
-    """How far time has come."""
-    late = max(one.stream.lateness_us for one in streams.values())
-    less = f", less {format_duration(late)} of lateness" if late else " (no lateness)"
-    return f"the smallest of the streams' newest times{less}; it never goes back"
-
-
 def emitted(plan: MultiPlan) -> str:
     """When results come out."""
     if not plan.streaming:
@@ -154,14 +148,6 @@ def emitted(plan: MultiPlan) -> str:
     if any(step.join.counted for step in plan.resolved.steps):
         return "results once the watermark has passed their last row, whose place is known then"
     return "results at once, in the batch of their last row"
-
-
-def idle(plan: MultiPlan) -> str:
-    """What becomes of a silent input."""
-    us = plan.join.idle_us
-    if us is None:
-        return "holds the watermark until it brings a row"
-    return f"no longer holds the watermark after {format_duration(us)} without a row"
 
 
 def intermediate(plan: MultiPlan) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class TablePlan:
     n_partitions: int
     asked: str  # the algorithm that was asked for
     is_timed: bool  # whether rows may be left for later
-    streaming: bool = True
+    streaming: bool
 
     is_whole: ClassVar = True
     stream_names: ClassVar = None

@@ -18,11 +18,12 @@ from streamjoin.explanations.expected import (
 from streamjoin.explanations.explainer import Explainer
 from streamjoin.explanations.plans import TablePlan
 from streamjoin.explanations.table_words import Sizes, cached_rows
-from streamjoin.explanations.wording import about, format_bytes, percent, with_rate
+from streamjoin.explanations.wording import about, percent, with_rate
 from streamjoin.joins.report import Advice, Card, Lane, Report
 from streamjoin.joins.table.front_stage import BESIDES
 from streamjoin.joins.table.measuring import Measured
 from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE, STREAM, TABLE, TableJoin
+from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.table import ideal_hit_share
 from streamjoin.tables.parquet import ParquetTable
 

@@ -6,10 +6,11 @@ from typing import Final
 
 from streamjoin.durations import format_duration
 from streamjoin.explanations.plans import TablePlan
-from streamjoin.explanations.wording import counted, format_bytes
+from streamjoin.explanations.wording import counted
 from streamjoin.joins.table.front_stage import BESIDES
 from streamjoin.joins.table.measuring import Measured
 from streamjoin.joins.table.settings import FRONT_SHARE, LOOK_UP_SHARE
+from streamjoin.metrics.words import size as format_bytes
 from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import OpenTable, Table
 from streamjoin.tables.parquet import ParquetTable

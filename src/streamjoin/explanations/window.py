@@ -11,19 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from streamjoin.explanations import window_expected
 from streamjoin.explanations import window_words as words
 from streamjoin.explanations.asked import Asked
 from streamjoin.explanations.expected import expected_sections, numbers_of
 from streamjoin.explanations.explainer import Explainer
 from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_budget import explain_budget
-from streamjoin.explanations.window_expected import (
-    assumed_matches,
-    burst_words,
-    expect,
-    meanings,
-    warnings,
-)
 from streamjoin.explanations.window_methods import index, invalidation, method_lines, methods
 from streamjoin.explanations.window_situation import (
     UNIT_RATES,
@@ -35,14 +29,18 @@ from streamjoin.explanations.window_words import NAMES
 from streamjoin.explanations.wording import (
     Shards,
     about,
-    format_bytes,
+    idle_words,
     late_words,
     listed,
+    watermark_words,
     with_rate,
 )
 from streamjoin.joins.report import Card, Lane, Report
+from streamjoin.metrics.words import size as format_bytes
 
 _PACK: Final = "packed into Arrow blocks"
+_SMALLER: Final = "the smaller of the newest left and the newest right time"
+_NOTICED: Final = "; noticed when the other input brings rows"
 _SIDE: Final = re.compile(r"\b(left|right)\.|`(?:[^`]|``)*`")
 _KINDS: Final = {
     "inner": "Pairs each row of {a} with the rows of {b} {match}.",
@@ -78,13 +76,14 @@ class _Explainer(Explainer):
         self.share = None if self.planned is None else self.planned.share
         self.methods, self.meanings = methods(at, self.planned), None
         if rates is not None and plan.streaming:
-            at = replace(at, matches=matches or assumed_matches(at))
-            reflexive = asked.sources.is_reflexive
-            self.expected = expect(at, asked.cores, is_reflexive=reflexive)
-            self.meanings = meanings(at, self.expected)
+            at = replace(at, matches=matches or window_expected.assumed_matches(at))
+            self.expected = window_expected.expect(
+                at, asked.cores, is_reflexive=asked.sources.is_reflexive
+            )
+            self.meanings = window_expected.meanings(at, self.expected)
         self.at = at
-        self.burst = burst_words(at, asked.sources.burst, asked.cores)
-        self.warnings = tuple(warnings(at, self.planned, self.expected))
+        self.burst = window_expected.burst_words(at, asked.sources.burst, asked.cores)
+        self.warnings = tuple(window_expected.warnings(at, self.planned, self.expected))
         self.conditions = words.conditions(plan.resolved)
         self.lengths = words.lengths(self.join)
         self.freshness = words.freshness(self.join)
@@ -114,13 +113,13 @@ class _Explainer(Explainer):
             "windows": words.windows(join),
             "lengths": self.lengths,
             "emitted": words.emitted(join, live),
-            "watermark": words.watermark(join) if live else None,
+            "watermark": watermark_words(_SMALLER, join.left.lateness_us) if live else None,
             "late": late_words(plan.late_rows) if live else None,
-            "idle": words.idle(join) if live else None,
+            "idle": idle_words(join.idle_us, _NOTICED) if live else None,
             "shards": self.shards.to_dict(),
             "skew": words.skew(plan) if live else None,
             "freshness": next(iter(self.freshness), None),
-            "budget": None if self.budget is None else self.budget.to_dict(),
+            "budget": numbers_of(self.budget),
             "algorithm": self.methods,
             "invalidation": invalidation(self.at),
             "index": index(plan.resolved),

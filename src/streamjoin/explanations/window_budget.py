@@ -1,6 +1,6 @@
 """What a budget means for two streams: what gives way, how it is divided, what remains."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from streamjoin._typing import SIDES
@@ -90,10 +90,6 @@ class BudgetWords:
         chosen = () if self.selective is None else self.selective["text"]
         planned = None if self.planned is None else self.planned.text
         return [self.limits, *self.meaning, *chosen, self.split, planned]
-
-    def to_dict(self) -> dict[str, Any]:
-        """What programs get."""
-        return asdict(self)
 
 
 def explain_budget(at: Situation) -> BudgetWords | None:

@@ -21,8 +21,9 @@ from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_planned import Planned, need_for, plan_for
 from streamjoin.explanations.window_situation import Matches, Situation
 from streamjoin.explanations.window_words import NAMES
-from streamjoin.explanations.wording import BATCH_SECONDS, about, format_bytes, percent
+from streamjoin.explanations.wording import BATCH_SECONDS, about, percent
 from streamjoin.joins.report import Advice
+from streamjoin.metrics.words import size as format_bytes
 from streamjoin.shedding.limits import Shedding
 
 _ALONE: Final = "if matches are spread evenly over the rows"

@@ -3,7 +3,6 @@
 from typing import Final
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
-from streamjoin.core.predicate import Band
 from streamjoin.core.predicate.expressions import And, Compare, Expression
 from streamjoin.durations import format_duration
 from streamjoin.explanations.plans import JoinPlan
@@ -27,7 +26,8 @@ def conditions(resolved: Resolved) -> tuple[Condition, ...]:
     join, where = resolved.join, resolved.where
     equal = (Condition(f"left.{a} = right.{b}", "key") for a, b in keys(join))
     # What fulfils a band has been found by the index already.
-    checked = (Condition(part.describe(), _place(part, join)) for part in _parts(join.predicate))
+    parts = join.predicate.parts if isinstance(join.predicate, And) else [join.predicate]
+    checked = (Condition(part.describe(), _place(part, join)) for part in parts if part is not None)
     rest = (Condition(text, "spark") for text in (where.rest if where else ()))
     return (*equal, *checked, *rest)
 
@@ -35,41 +35,29 @@ def conditions(resolved: Resolved) -> tuple[Condition, ...]:
 def _place(part: Expression, join: WindowJoin) -> str:
     if join.sets is not None and part == join.sets.condition:
         return "inverted_index"
-    return "index" if _is_banded(part, join.band) else "operator"
-
-
-def _is_banded(part: Expression, band: Band | None) -> bool:
-    """Whether a condition bounds the difference of the band's columns."""
-    if band is None or (isinstance(part, Compare) and part.operation in ("<>", "<=>")):
-        return False
+    bounds = not (isinstance(part, Compare) and part.operation in ("<>", "<=>"))
+    if join.band is None or not bounds:
+        return "operator"
     columns = {(column.side, column.position) for column in part.columns()}
-    return columns == {(LEFT, band.left), (RIGHT, band.right)}
-
-
-def _parts(predicate: Expression | None) -> tuple[Expression, ...]:
-    if predicate is None:
-        return ()
-    return predicate.parts if isinstance(predicate, And) else (predicate,)
+    is_banded = columns == {(LEFT, join.band.left), (RIGHT, join.band.right)}
+    return "index" if is_banded else "operator"
 
 
 def windows(join: WindowJoin) -> tuple[str, ...]:
     """Who meets whom in time."""
     left, right = join.streams
+    span = f"from {_shifted('-', right.window_us)} to {_shifted('+', left.window_us)}"
     if join.how == "asof":
-        nearest = (
-            "the right row nearest to it" if join.direction == "nearest" else "the last right row"
-        )
-        span = _span(right.window_us, left.window_us)
-        return (f"a left row of time t takes {nearest}, {span}",)
+        is_nearest = join.direction == "nearest"
+        which = "the right row nearest to it" if is_nearest else "the last right row"
+        return (f"a left row of time t takes {which}, {span}",)
     if join.is_ordered:
         return _earlier(join, LEFT), _earlier(join, RIGHT)
-    meets = f"a left row of time t meets right rows {_span(right.window_us, left.window_us)}"
+    meets = f"a left row of time t meets right rows {span}"
     if left.window_us == right.window_us:
         return meets, f"rows {_remembered(left.window_us)}"
-    both = [
-        f"{n} rows {_remembered(s.window_us)}" for n, s in zip(NAMES, (left, right), strict=True)
-    ]
-    return meets, "; ".join(both)
+    kept = _remembered(left.window_us), _remembered(right.window_us)
+    return meets, f"left rows {kept[0]}; right rows {kept[1]}"
 
 
 def lengths(join: WindowJoin) -> tuple[str | None, str | None]:
@@ -94,10 +82,6 @@ def freshness(join: WindowJoin) -> list[str]:
     return [f"{', '.join(ages)}: {older}"] if ages else []
 
 
-def _span(before_us: int, after_us: int) -> str:
-    return f"from {_shifted('-', before_us)} to {_shifted('+', after_us)}"
-
-
 def _shifted(sign: str, us: int) -> str:
     return f"t {sign} {format_duration(us)}" if us else "t"
 
@@ -117,13 +101,6 @@ def _earlier(join: WindowJoin, side: Side) -> str:
         )
     what = "left rows of the same time" if side == LEFT else "no right row before it"
     return f"a {other} row meets {what}"
-
-
-def watermark(join: WindowJoin) -> str:
-    """How far time has come."""
-    late = join.left.lateness_us
-    less = f", less {format_duration(late)} of lateness" if late else " (no lateness)"
-    return f"the smaller of the newest left and the newest right time{less}; it never goes back"
 
 
 def emitted(join: WindowJoin, streaming: bool) -> tuple[str, ...]:
@@ -164,13 +141,3 @@ def skew(plan: JoinPlan) -> str:
     if plan.budget is not None:
         return "never spread: with a budget each shard leaves out rows of its own keys"
     return "never spread: only inner joins by key over windows of time can do that"
-
-
-def idle(join: WindowJoin) -> str:
-    """What becomes of a silent input."""
-    if join.idle_us is None:
-        return "holds the watermark until it brings a row"
-    return (
-        f"no longer holds the watermark after {format_duration(join.idle_us)} without a row; "
-        "noticed when the other input brings rows"
-    )

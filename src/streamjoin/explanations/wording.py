@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from streamjoin.durations import format_duration
+
 GUESSED_BYTES: Final = 20
 """For a value whose size its type does not say: text, binary, lists, maps."""
 BATCH_SECONDS: Final = 1.0
@@ -154,21 +156,6 @@ def format_cpu(us: float) -> str:
     return f"{us / 1e3:.3g} ms" if us < 1e6 else f"{us / 1e6:,.3g} s"
 
 
-def format_bytes(n: float) -> str:
-    """Write a number of bytes.
-
-    Examples
-    --------
-    >>> format_bytes(950), format_bytes(2_500_000)
-    ('950 B', '2.5 MB')
-    """
-    for unit in ("B", "KB", "MB", "GB"):
-        if n < 1000:
-            return f"{n:.3g} {unit}"
-        n /= 1000
-    return f"{n:,.3g} TB"
-
-
 def row_bytes(schema: pa.Schema) -> tuple[float, bool]:
     """Bytes of a row, and whether some of them are a guess.
 
@@ -192,7 +179,20 @@ def _value_bytes(kind: pa.DataType) -> tuple[float, bool]:
         return 4.0 + GUESSED_BYTES, True
 
 
+def watermark_words(smallest: str, late_us: int) -> str:
+    """How far time has come."""
+    less = f", less {format_duration(late_us)} of lateness" if late_us else " (no lateness)"
+    return f"{smallest}{less}; it never goes back"
+
+
 def late_words(folder: str | None) -> str:
     """What becomes of late rows."""
     where = "left out" if folder is None else f"written to {folder}"
     return f"rows below the watermark that earlier batches reached: counted and {where}"
+
+
+def idle_words(idle_us: int | None, noticed: str = "") -> str:
+    """What becomes of a silent input."""
+    if idle_us is None:
+        return "holds the watermark until it brings a row"
+    return f"no longer holds the watermark after {format_duration(idle_us)} without a row{noticed}"

@@ -76,17 +76,16 @@ class Shaper(Protocol):
 
 
 def pack(
-    shaper: Shaper, batches: Iterable[pa.RecordBatch], part: int, decided: Decided
+    shaper: Shaper,
+    batches: Iterable[pa.RecordBatch],
+    part: int,
+    decided: Decided,
+    began: int,
 ) -> Iterator[pa.RecordBatch]:
     """Packed rows of one map task, a row for each shard and chunk, in the order of its rows."""
-    began = _now_us()
     for chunk, rows in enumerate(gathered(batches)):
         shaped = shaper.shape(rows, part, decided)
         yield _packed(shaper, shaped, (part, chunk, began))
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1000
 
 
 def _packed(shaper: Shaper, shaped: Shaped, task: tuple[int, int, int]) -> pa.RecordBatch:
@@ -108,7 +107,7 @@ def _packed(shaper: Shaper, shaped: Shaped, task: tuple[int, int, int]) -> pa.Re
         "newest": [NEVER if shaped.newest is None else shaped.newest] * n,
         "nulls": [shaped.nulls] + [0] * (n - 1),
         "ahead": [shaped.ahead] + [0] * (n - 1),
-        "clock": [_now_us()] * n,
+        "clock": [time.time_ns() // 1000] * n,
         "began": [began] * n,
         "total": [shaped.total] * n,
         "joinable": [shaped.rows.num_rows] * n,
@@ -206,22 +205,23 @@ class StreamShaper:
         fragments = [self.routing.fragment(i, self.side) for i in range(len(self.labels))]
         latest, newest = reached or (arranged.latest, None)
         seeks_hot_keys = bool(self.tasks) and decided.hot is not None
+        counts = stream.window_rows is not None
         return Shaped(
-            arranged.rows,
-            split,
-            fragments,
-            self._loose(arranged, part),
-            rows.num_rows,
-            arranged.nulls,
-            self._known(decided.hot) if seeks_hot_keys else [""] * len(self.labels),
-            latest,
-            newest,
-            arranged.ahead,
-            came - arranged.rows.num_rows,
-            let_in,
-            None if stream.window_rows is None else self._orders(arranged, split, fragments),
-            spread,
-            self._task_rows(split, spread) if seeks_hot_keys else None,
+            rows=arranged.rows,
+            split=split,
+            fragments=fragments,
+            loose=self._loose(arranged, part),
+            total=rows.num_rows,
+            nulls=arranged.nulls,
+            known=self._known(decided.hot) if seeks_hot_keys else [""] * len(self.labels),
+            latest=latest,
+            newest=newest,
+            ahead=arranged.ahead,
+            dropped=came - arranged.rows.num_rows,
+            let_in=let_in,
+            orders=self._orders(arranged, split, fragments) if counts else None,
+            spread=spread,
+            task_rows=self._task_rows(split, spread) if seeks_hot_keys else None,
         )
 
     @property

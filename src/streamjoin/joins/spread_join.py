@@ -76,6 +76,8 @@ class SpreadJoinLogic:
         Settings.
     states, stores
         Directory and place of the rows of the shard's own keys; and of those spread to it.
+    seeks_hot_keys
+        Whether `decide` will be asked for more of them.
     """
 
     def __init__(
@@ -83,11 +85,12 @@ class SpreadJoinLogic:
         join: WindowJoin,
         states: tuple[WindowJoinState, SpreadState],
         stores: tuple[WindowStore, WindowStore],
+        seeks_hot_keys: bool = True,
     ) -> None:
         self.join = join
         self.state, self.spread = states
         self._stores = stores
-        self._sample = Sample()
+        self._sample, self._seeks_hot_keys = Sample(), seeks_hot_keys
 
     def on_batch(
         self,
@@ -115,7 +118,7 @@ class SpreadJoinLogic:
         twin = self.state.with_windows(self.spread.windows)
         cells = WindowJoinLogic(self.join, twin, self._stores[1])
         for emitted in own.on_batch(self._arrivals, now_us, end):
-            if isinstance(emitted, Pairs):
+            if self._seeks_hot_keys and isinstance(emitted, Pairs):
                 self._sample.add_pairs(emitted)
             yield emitted
         self.metrics = own.metrics + JoinCounts(hot_keys=len(self.spread.keys))

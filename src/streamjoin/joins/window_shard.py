@@ -47,7 +47,9 @@ class WindowShard:
         join, state = self._join, self._state
         left, right = unpack(join.streams, packed)
         cells = unpack_spread(join.streams, packed, state.watermark)
-        self._logic = SpreadJoinLogic(join, (state, self._spread), self._stores)
+        channel = self._env.channel
+        seeks = channel is not None and bool(channel.tasks)
+        self._logic = SpreadJoinLogic(join, (state, self._spread), self._stores, seeks)
         for emitted in self._logic.on_batch((left, right), (cells[0], cells[1]), now_us, end):
             yield emitted.take(join.output)
         self._metrics = self._logic.metrics

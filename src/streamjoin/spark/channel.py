@@ -79,7 +79,7 @@ def _default_folder(spark: SparkSession) -> str | None:
     try:
         system_of(folder)
     except (pa.ArrowInvalid, OSError) as error:
-        logger.warning("hot keys are not spread: %s cannot be reached (%s)", folder, error)
+        logger.warning("shards cannot tell later batches: %s cannot be reached (%s)", folder, error)
         return None
     return folder
 
@@ -138,7 +138,7 @@ class Channel:
                 system.delete_file(file.path)
 
     def read(self, file: pafs.FileInfo) -> Any:
-        """What a file says; None if it is damaged or gone."""
+        """What a file says; None if it is damaged. One that is gone by now fails the task."""
         return _read(self.folder, file.path)
 
     def read_hot(self, file: pafs.FileInfo) -> list[HotKey]:
@@ -262,7 +262,7 @@ def _read(folder: str, path: str) -> Any:
     system, _ = system_of(folder)
     try:
         return parse_json(read_sealed(system, path))
-    except (ValueError, FileNotFoundError):
+    except ValueError:
         return None
 
 

@@ -1,5 +1,6 @@
 """What map tasks run: rows to packed rows before the shuffle, and blobs to rows after it."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -37,8 +38,9 @@ class Packer:
 
     def pack(self, batches: Batches, part: int, run: Run) -> Iterator[pa.RecordBatch]:
         """Packed rows of one partition, in the order of its rows."""
+        began = time.time_ns() // 1000  # to read decisions is a part of what the task takes
         decided = Decided() if self.channel is None else self.channel.decided(run)
-        for packed in pack(self.shaper, batches, part, decided):
+        for packed in pack(self.shaper, batches, part, decided, began):
             tick = [FIRST_TICK + (run.batch or 0)] * packed.num_rows
             yield packed.append_column(TICK, pa.array(tick)) if self.ticks else packed
 

@@ -8,6 +8,7 @@ with nothing left.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import thread_time_ns, time_ns
@@ -86,8 +87,9 @@ class Shard:
         """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""
         started = thread_time_ns()
         call, packed = Call(key[0].as_py(), None, True, running()), read_packed(batches)
-        number, store = self.labels.index(call.label), MemoryStore()
-        logic = self.join.build(None, Env(number, len(self.labels), None, lambda _: store, _now_us))
+        number, stores = self.labels.index(call.label), defaultdict[int, MemoryStore](MemoryStore)
+        env = Env(number, len(self.labels), None, stores.__getitem__, _now_us)
+        logic = self.join.build(None, env)
         for table in self._results(logic, packed, call):
             yield from table.to_batches()
         logic.charge((thread_time_ns() - started) / 1000)

@@ -168,7 +168,14 @@ def table_join(
     remember(
         join_id,
         TablePlan(
-            name, join, access, division.n_shards, division.n_partitions, algorithm, is_timed
+            name,
+            join,
+            access,
+            division.n_shards,
+            division.n_partitions,
+            algorithm,
+            is_timed,
+            stream.isStreaming,
         ),
     )
     operator, routing = TableOperator(join, access), ByKey(division.n_shards)

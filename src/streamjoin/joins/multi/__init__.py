@@ -4,5 +4,5 @@ Reading order: `settings` (what is joined), `tuples` (partial results as interva
 `logic` (what happens to a batch), `probing` (how tuples find others), `halfway` (who meets whom in
 a tree), `nary` and `turns` (who drives in an n-ary join), `states` (what is remembered), `rows`
 (partial results back to rows), `regulator` (which tuples probe, where CPU is limited), `sampling`
-and `reordering` (plan and strategy change while it runs).
+and `reordering` (plan and strategy change while it runs), `shard` (an operator in one shard).
 """

@@ -58,8 +58,8 @@ class PlanOperator:
 class PlanShard:
     """The `JoinLogic` of an operator.
 
-    Decides from the committed state, the batch and the settings alone (costs of operations are
-    among these), so a batch that is run again gives the same rows.
+    Decides from the committed state, the batch, the settings (costs of operations are among these)
+    and what the channel held of the batch before, so a batch that is run again gives the same rows.
     """
 
     waits = False
