@@ -53,10 +53,10 @@ class WindowShard:
         for emitted in self._logic.on_batch((left, right), (cells[0], cells[1]), now_us, end):
             yield emitted.take(join.output)
         self._metrics = self._logic.metrics
+        self._decide_hot()  # here, so that the batch is charged with the search
 
     def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost; decide which keys are spread, and what is let in."""
-        self._decide_hot()
+        """Tell what the batch cost; decide what is let in."""
         self._logic.charge(cpu_us)
         self._metrics = replace(self._metrics, cpu_us=round(cpu_us))
         self._decide_gate()
