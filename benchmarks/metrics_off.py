@@ -13,7 +13,7 @@ from unittest.mock import patch
 from streamjoin.joins import logic
 from streamjoin.joins.ages import PairsSeen
 from streamjoin.joins.base import Pairs
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.metrics import BasicWindows, Details
 
 

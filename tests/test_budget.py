@@ -9,8 +9,8 @@ import pytest
 import streamjoin as sj
 from streamjoin import budget as budget_module
 from streamjoin.errors import ConfigError
-from streamjoin.joins.arguments import resolve
 from streamjoin.joins.table.settings import TableJoin
+from streamjoin.joins.window.arguments import resolve
 from streamjoin.local import LocalJoin
 from streamjoin.shedding.limits import PlanLimits, Shedding
 

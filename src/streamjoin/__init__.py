@@ -4,8 +4,8 @@
 >>> sj.__version__
 '0.3.0.dev0'
 
-Reading order: `joins.arguments` (what a user may say), `joins.logic` (what happens to a batch),
-`core` (how), `spark.frames` (where), `oracle` (what is right).
+Reading order: `joins.window.arguments` (what a user may say), `joins.window.logic` (what happens to
+a batch), `core` (how), `spark.frames` (where), `oracle` (what is right).
 """
 
 import importlib

@@ -23,10 +23,8 @@ from streamjoin.core.order import Order
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.arguments import Both, resolve
 from streamjoin.joins.base import Arrival, MemoryStore
 from streamjoin.joins.late_rows import LateRows
-from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.multi import arguments
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.logic import MultiJoinLogic
@@ -39,7 +37,9 @@ from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.logic import TableJoinLogic
 from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.joins.table.state import TableJoinState
-from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window.arguments import Both, resolve
+from streamjoin.joins.window.logic import WindowJoinLogic
+from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.metrics.catalogue import Counts
 from streamjoin.shedding.costs import Costs as Costs

@@ -14,8 +14,8 @@ from benchmarks.metrics_off import measuring_off
 from benchmarks.metrics_runs import Plan, scraped
 from streamjoin.cli.app import app
 from streamjoin.joins.base import MemoryStore
-from streamjoin.joins.logic import WindowJoinLogic
-from streamjoin.joins.window_join import WindowJoinState
+from streamjoin.joins.window.logic import WindowJoinLogic
+from streamjoin.joins.window.settings import WindowJoinState
 from streamjoin.local import LocalJoin, _arrival
 from streamjoin.metrics import Details
 from streamjoin.metrics.prometheus import start_exporter

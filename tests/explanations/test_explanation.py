@@ -10,9 +10,9 @@ import pytest
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.explanation import Explanation, explain_plans
 from streamjoin.explanations.plans import JoinPlan
-from streamjoin.joins.arguments import resolve
 from streamjoin.joins.report import Advice, Card, Report
 from streamjoin.joins.routing import ByKey
+from streamjoin.joins.window.arguments import resolve
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us")})
 

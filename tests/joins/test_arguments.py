@@ -7,8 +7,8 @@ import pytest
 
 import streamjoin as sj
 from streamjoin.errors import ConfigError, DataError, StreamJoinError
-from streamjoin.joins.arguments import resolve
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.arguments import resolve
+from streamjoin.joins.window.settings import WindowJoin
 
 T = pa.timestamp("us", "UTC")
 LEFT = pa.schema({"k": pa.int64(), "t": T, "name": pa.string(), "m": pa.map_(pa.string(), T)})

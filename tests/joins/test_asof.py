@@ -12,7 +12,7 @@ from streamjoin.core import keys as keys_module
 from streamjoin.core.batch import Batch
 from streamjoin.errors import ConfigError
 from streamjoin.joins.base import MAX_BYTES, Arrival
-from streamjoin.joins.logic import WindowJoinLogic
+from streamjoin.joins.window.logic import WindowJoinLogic
 from streamjoin.local import LocalJoin
 from streamjoin.windows import rows
 from tests.joins.feeding import (

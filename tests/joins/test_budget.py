@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamjoin as sj
-from streamjoin.joins.arguments import ALGORITHMS
+from streamjoin.joins.window.arguments import ALGORITHMS
 from streamjoin.metrics import JoinCounts
 from tests.joins.feeding import row
 from tests.shedding.budgeted import BUDGETS, CPU_BUDGETS, INNER, RATES, Batch, batches, total

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin.core.index import HashIndex
-from streamjoin.joins.arguments import ALGORITHMS, INVALIDATIONS
+from streamjoin.joins.window.arguments import ALGORITHMS, INVALIDATIONS
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinCounts
 from tests.joins.feeding import fixed_streams, ids, local_join, push

@@ -13,10 +13,10 @@ import pytest
 from streamjoin import oracle
 from streamjoin._names import Naming, backquoted, quoted
 from streamjoin.errors import DataError
-from streamjoin.joins.arguments import resolve
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.keys import parse_on
 from streamjoin.joins.where import parse_where
+from streamjoin.joins.window.arguments import resolve
 from streamjoin.local import LocalJoin, LocalMultiJoin, LocalTableJoin
 from streamjoin.sql_text.query import parse_query
 from streamjoin.sql_text.query_plan import plan_query

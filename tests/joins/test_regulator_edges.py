@@ -11,8 +11,8 @@ import pytest
 import streamjoin as sj
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.joins.base import Arrival, MemoryStore
-from streamjoin.joins.logic import WindowJoinLogic
-from streamjoin.joins.window_join import WindowJoinState
+from streamjoin.joins.window.logic import WindowJoinLogic
+from streamjoin.joins.window.settings import WindowJoinState
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinCounts
 

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from streamjoin import oracle
 from streamjoin.core import keys as keys_module
-from streamjoin.joins.window_join import WindowJoinState
+from streamjoin.joins.window.settings import WindowJoinState
 from streamjoin.local import LocalJoin, run
 from tests.strategies import SCHEMA, Row, Scenario, scenarios, table
 

@@ -18,9 +18,9 @@ from streamjoin.core.batch import Batch as Rows
 from streamjoin.core.cells import Axis
 from streamjoin.errors import StreamJoinError
 from streamjoin.joins.base import Pairs
-from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.window_parts import MOST_WORTH
-from streamjoin.joins.window_parts import utility as utility_of
+from streamjoin.joins.window.parts import MOST_WORTH
+from streamjoin.joins.window.parts import utility as utility_of
+from streamjoin.joins.window.remembered import Remembered
 from streamjoin.local import LocalJoin
 from streamjoin.shedding.comparisons import SelectiveState
 from streamjoin.shedding.fractions import POLICIES

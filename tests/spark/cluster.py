@@ -9,10 +9,10 @@ import pyarrow as pa
 from pyspark.sql.types import NullType
 
 from streamjoin._typing import SIDES
-from streamjoin.joins.arguments import resolve
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey
+from streamjoin.joins.window.arguments import resolve
 from streamjoin.metrics import JoinCounts
 from streamjoin.spark.channel import Channel
 from streamjoin.spark.labels import shard_labels, shards_of_tasks

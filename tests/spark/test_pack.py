@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
-from streamjoin.joins.arguments import resolve
 from streamjoin.joins.base import Arrival
 from streamjoin.joins.packed import read_packed, unpack
 from streamjoin.joins.packing import Decided, StreamShaper, _packed, gathered
 from streamjoin.joins.routing import ByKey, Grid, Routing, grid_for
-from streamjoin.joins.window_join import How, WindowJoin
+from streamjoin.joins.window.arguments import resolve
+from streamjoin.joins.window.settings import How, WindowJoin
 from streamjoin.spark.processor import read_frames
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64()})

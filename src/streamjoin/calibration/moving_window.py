@@ -2,7 +2,7 @@
 
 This is the operator that the paper's cost model describes: it counts every access to a tuple of a
 window as the model does (KAN-A1..A12) and can be given a limited number of them a second
-(KAN-A26). `streamjoin.joins.window_join` is the one for live streams, in batches.
+(KAN-A26). `streamjoin.joins.window.settings` is the one for live streams, in batches.
 
 ```
 arrival of A:   probe window B   ->   insert into window A   ->   invalidate window A   (active)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from streamjoin.budget import Budget
 from streamjoin.core.stream import Stream
-from streamjoin.joins.arguments import Resolved
 from streamjoin.joins.multi.arguments import ResolvedPlan
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.routing import Routing
+from streamjoin.joins.window.arguments import Resolved
 
 if TYPE_CHECKING:
     from streamjoin.explanations.asked import Asked

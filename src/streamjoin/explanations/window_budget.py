@@ -9,8 +9,8 @@ from streamjoin.durations import format_duration
 from streamjoin.explanations.window_planned import Planned, plan_for
 from streamjoin.explanations.window_situation import Situation
 from streamjoin.explanations.window_words import NAMES
-from streamjoin.joins.window_join import WindowJoin
-from streamjoin.joins.window_parts import LOOKING_BYTES, LOOKING_ROWS
+from streamjoin.joins.window.parts import LOOKING_BYTES, LOOKING_ROWS
+from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.shedding.comparisons import GAMMA, GAMMA_EXACT, MOST_RECEIVING
 from streamjoin.shedding.limits import Shedding
 

@@ -7,8 +7,8 @@ from streamjoin.explanations.window_planned import Planned
 from streamjoin.explanations.window_situation import Situation
 from streamjoin.explanations.window_words import NAMES
 from streamjoin.explanations.wording import BATCH_SECONDS, format_cpu
-from streamjoin.joins.arguments import Resolved
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.arguments import Resolved
+from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.planning.two.algorithm_choice import Load, OperationCosts, choose, costs_of
 
 _WAYS: Final = {

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from streamjoin.explanations.asked import Pair
 from streamjoin.explanations.window_situation import Situation
 from streamjoin.explanations.wording import BATCH_SECONDS, write
-from streamjoin.joins.window_join import WindowJoin
-from streamjoin.joins.window_parts import SOME_ITEMS
+from streamjoin.joins.window.parts import SOME_ITEMS
+from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.two.split import Allocation, Demand, Limits, held, output, plan
 from streamjoin.shedding.comparisons import MOST_RECEIVING, SelectiveState

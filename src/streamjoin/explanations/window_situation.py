@@ -26,9 +26,9 @@ from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_words import NAMES
 from streamjoin.explanations.wording import GUESSED_BYTES, row_bytes
 from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
-from streamjoin.joins.logic import WindowJoinLogic
 from streamjoin.joins.routing import copies
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.joins.window.logic import WindowJoinLogic
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 

@@ -7,9 +7,9 @@ from streamjoin.core.predicate.expressions import And, Compare, Expression
 from streamjoin.durations import format_duration
 from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.wording import Condition
-from streamjoin.joins.arguments import Resolved
-from streamjoin.joins.spread_join import can_spread
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.arguments import Resolved
+from streamjoin.joins.window.settings import WindowJoin
+from streamjoin.joins.window.spread_join import can_spread
 
 NAMES: Final = ("left", "right")
 

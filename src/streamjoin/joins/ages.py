@@ -9,7 +9,7 @@ from streamjoin.core.cells import CELLS, Axis
 from streamjoin.core.kernels.ages import see_oldest, see_pairs
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.columns import SIDE_NAMES
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.metrics import Ages, BasicWindows
 from streamjoin.metrics.details import N_BUCKETS
 

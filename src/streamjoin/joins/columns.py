@@ -11,7 +11,7 @@ from streamjoin._typing import SIDES, Side
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.base import WEIGHT, OutputColumn
-from streamjoin.joins.window_join import How
+from streamjoin.joins.window.settings import How
 
 SIDE_NAMES: Final = ("left", "right")
 WEIGHT_NAME: Final = "_weight"

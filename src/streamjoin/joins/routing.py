@@ -35,7 +35,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.equi import split_by_shard
 from streamjoin.core.keys import column_keys
 from streamjoin.joins.hot_keys import HotKeys
-from streamjoin.joins.window_join import How
+from streamjoin.joins.window.settings import How
 
 
 class Split(NamedTuple):

@@ -24,7 +24,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 from streamjoin._names import Naming, backquoted
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.arguments import positive
+from streamjoin.joins.window.arguments import positive
 
 
 def naming_of(spark: SparkSession) -> Naming:

@@ -27,7 +27,7 @@ NEEDED: Final = (
     "pyspark.worker",
     "streamjoin.joins.multi.shard",
     "streamjoin.joins.table.shard",
-    "streamjoin.joins.window_shard",
+    "streamjoin.joins.window.shard",
     "streamjoin.spark.processor",
 )
 _THREADS: Final = Path("/proc/self/task")

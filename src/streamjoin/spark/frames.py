@@ -13,13 +13,13 @@ from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import JoinPlan
-from streamjoin.joins.arguments import Both, On, Window, resolve
 from streamjoin.joins.base import WEIGHT
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, copies, grid_for
-from streamjoin.joins.spread_join import can_spread
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.arguments import Both, On, Window, resolve
+from streamjoin.joins.window.settings import WindowJoin
+from streamjoin.joins.window.spread_join import can_spread
 from streamjoin.shedding.limits import Shed
 from streamjoin.spark.channel import Channel, find_folder
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation

@@ -23,7 +23,7 @@ from streamjoin.errors import StateError
 from streamjoin.joins.base import MAX_PAIRS, Env, Join, JoinLogic, MemoryStore
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import Routing
-from streamjoin.joins.window_join import refuse_other
+from streamjoin.joins.window.settings import refuse_other
 from streamjoin.spark.channel import Channel
 from streamjoin.spark.late import LateSink
 from streamjoin.spark.local_files import local_folder

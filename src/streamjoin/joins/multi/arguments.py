@@ -12,7 +12,6 @@ from streamjoin.budget import Budget
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, format_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.arguments import not_negative, positive
 from streamjoin.joins.columns import kind_name, nullable, refuse_duplicates
 from streamjoin.joins.multi.keys import Keys, OnMany, Schemas, parse_on
 from streamjoin.joins.multi.operators import (
@@ -40,6 +39,7 @@ from streamjoin.joins.multi.strategies import (
     resolve_strategy,
 )
 from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
+from streamjoin.joins.window.arguments import not_negative, positive
 from streamjoin.metrics.catalogue import TOGETHER
 from streamjoin.planning.many.planners import PLANNERS
 from streamjoin.planning.many.tree import Tree

@@ -28,7 +28,7 @@ from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.multi.turns import turns_of
-from streamjoin.joins.window_join import END
+from streamjoin.joins.window.settings import END
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import Counts
 from streamjoin.planning.many.nary import (

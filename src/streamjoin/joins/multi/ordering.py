@@ -1,4 +1,4 @@
-"""Rows in the total order, where windows count them; see `joins.ordering`."""
+"""Rows in the total order, where windows count them; see `joins.window.ordering`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.joins.base import Arrival, WindowStore
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, kept
-from streamjoin.joins.ordering import Queue
+from streamjoin.joins.window.ordering import Queue
 
 HELD_ROWS: Final = 1 << 10
 HELD_ORDER: Final = 1 << 11

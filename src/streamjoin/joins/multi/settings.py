@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from streamjoin.core.stream import Stream
 from streamjoin.joins.base import OutputColumn
-from streamjoin.joins.window_join import format_window
+from streamjoin.joins.window.settings import format_window
 from streamjoin.planning.many.nary import Order, Sizes
 from streamjoin.planning.many.tree import Tree
 from streamjoin.planning.two.algorithm_choice import OperationCosts

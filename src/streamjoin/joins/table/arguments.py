@@ -11,10 +11,10 @@ from streamjoin.budget import Budget
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.arguments import not_negative
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.columns import kind_name, nullable, position_of, refuse_duplicates
 from streamjoin.joins.table.settings import STREAM, TABLE, Algorithm, How, Shed, TableJoin
+from streamjoin.joins.window.arguments import not_negative
 from streamjoin.tables.base import Table
 from streamjoin.windows import Rows
 

@@ -12,8 +12,8 @@ from streamjoin.errors import StateError
 from streamjoin.joins.base import Env, Late, WindowStore
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.packed import PackedRow, unpack, unpack_spread
-from streamjoin.joins.spread_join import SpreadJoinLogic, SpreadState
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
+from streamjoin.joins.window.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.metrics import METRIC_NAMES, Details
 
 SPREAD: Final = 16

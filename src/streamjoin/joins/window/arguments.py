@@ -26,7 +26,7 @@ from streamjoin.joins.columns import (
     with_weight,
 )
 from streamjoin.joins.where import Where, parse_where
-from streamjoin.joins.window_join import Algorithm, Direction, How, Invalidation, WindowJoin
+from streamjoin.joins.window.settings import Algorithm, Direction, How, Invalidation, WindowJoin
 from streamjoin.shedding.limits import Shed, limits_of, refuse_without_budget
 from streamjoin.windows import Rows
 

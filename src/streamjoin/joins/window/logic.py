@@ -22,16 +22,16 @@ from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
 from streamjoin.joins.ages import PairsSeen
-from streamjoin.joins.asof import nearest
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
 from streamjoin.joins.late_rows import split_late
-from streamjoin.joins.matching import Moved, Part, piece_rows
-from streamjoin.joins.methods import Direction
-from streamjoin.joins.ordering import release
-from streamjoin.joins.regulator import Regulator
-from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
-from streamjoin.joins.window_parts import ProbedParts
+from streamjoin.joins.window.asof import nearest
+from streamjoin.joins.window.matching import Moved, Part, piece_rows
+from streamjoin.joins.window.methods import Direction
+from streamjoin.joins.window.ordering import release
+from streamjoin.joins.window.parts import ProbedParts
+from streamjoin.joins.window.regulator import Regulator
+from streamjoin.joins.window.remembered import Remembered
+from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import Details, JoinCounts
 from streamjoin.shedding.costs import Costs
 from streamjoin.shedding.gate import Gate

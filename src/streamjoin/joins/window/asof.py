@@ -14,8 +14,8 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
 from streamjoin.core.keys import equal_keys
 from streamjoin.joins.base import Alone, Emitted, Pairs
-from streamjoin.joins.matching import piece_rows
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.matching import piece_rows
+from streamjoin.joins.window.settings import WindowJoin
 
 _NONE = -1
 

@@ -23,10 +23,10 @@ from streamjoin.core.statistics import WEIGHT
 from streamjoin.core.window import JoinedWindow
 from streamjoin.errors import DataError
 from streamjoin.joins.base import Pairs
-from streamjoin.joins.matching import Bounds, Matcher, Moved, Part, bounds, over_rows
-from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.joins.window_parts import ProbedParts, reachable
+from streamjoin.joins.window.matching import Bounds, Matcher, Moved, Part, bounds, over_rows
+from streamjoin.joins.window.parts import ProbedParts, reachable
+from streamjoin.joins.window.remembered import Remembered
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.planning.two.algorithm_choice import Load, Method, choose
 

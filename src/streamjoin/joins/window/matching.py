@@ -1,6 +1,6 @@
 """Who meets whom: an index over rows of one side, past which rows of the other are streamed.
 
-Which rows are indexed, and by what, is the *method* of a direction: see `joins.methods`.
+Which rows are indexed, and by what, is the *method* of a direction: see `joins.window.methods`.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from streamjoin.core.index import HashIndex, PairPositions
 from streamjoin.core.keys import equal_keys
 from streamjoin.core.predicate import mask
 from streamjoin.joins.base import MAX_BYTES, MAX_PAIRS, Pairs
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.shedding.recall import Shares
 
 
@@ -259,7 +259,7 @@ def over_rows(
     """A matcher over an index of rows that have these coordinates, made here."""
     matcher: Matcher
     if join.sets is not None:
-        from streamjoin.joins.set_matching import SetMatcher  # which is a Matcher itself
+        from streamjoin.joins.window.set_matching import SetMatcher  # which is a Matcher itself
 
         matcher = SetMatcher(join, join.sets, side, rows, at, moved)
     elif join.band is not None:

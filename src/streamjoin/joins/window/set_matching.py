@@ -16,8 +16,8 @@ from streamjoin.core.list_index import ListIndex
 from streamjoin.core.predicate import SetCondition
 from streamjoin.core.sets import Sets, Vocabulary
 from streamjoin.joins.base import Pairs
-from streamjoin.joins.matching import Bounds, Matcher, Moved, piece_rows
-from streamjoin.joins.window_join import WindowJoin
+from streamjoin.joins.window.matching import Bounds, Matcher, Moved, piece_rows
+from streamjoin.joins.window.settings import WindowJoin
 
 _NONE: Final = ListIndex.build(np.empty(0, np.int64), np.empty(0, np.int64))
 

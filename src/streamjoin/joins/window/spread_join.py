@@ -13,12 +13,12 @@ from streamjoin._typing import SIDES
 from streamjoin.core.batch import Batch
 from streamjoin.core.window import JoinedWindow
 from streamjoin.joins.base import Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.hot_detection import LEAST_ROWS, Load, Sample
 from streamjoin.joins.hot_keys import HotKey, HotKeys
-from streamjoin.joins.logic import WindowJoinLogic
-from streamjoin.joins.matching import Moved
-from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window.hot_detection import LEAST_ROWS, Load, Sample
+from streamjoin.joins.window.logic import WindowJoinLogic
+from streamjoin.joins.window.matching import Moved
+from streamjoin.joins.window.remembered import Remembered
+from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.gate import Gate
 

@@ -7,11 +7,11 @@ from typing import Final
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.window import slice_length
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
-from streamjoin.joins.matching import Part
-from streamjoin.joins.remembered import Remembered, remembered_units
-from streamjoin.joins.samples import LOOKING, Missed
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState
-from streamjoin.joins.window_parts import PartChooser, ProbedParts
+from streamjoin.joins.window.matching import Part
+from streamjoin.joins.window.parts import PartChooser, ProbedParts
+from streamjoin.joins.window.remembered import Remembered, remembered_units
+from streamjoin.joins.window.samples import LOOKING, Missed
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics import Details, JoinCounts
 from streamjoin.shedding.costs import Costs, Stopwatch
 from streamjoin.shedding.gate import Gate

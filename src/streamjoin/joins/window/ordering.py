@@ -17,8 +17,8 @@ from streamjoin.core.order import Order, total_order
 from streamjoin.core.stream import Stream
 from streamjoin.errors import StateError
 from streamjoin.joins.base import Arrival, WindowStore
-from streamjoin.joins.matching import Part
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.joins.window.matching import Part
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 
 HELD_ROWS, HELD_ORDER = 4, 6
 """First numbers of the blobs' keys; the side is added."""

@@ -23,10 +23,10 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.cells import CELLS, Axis, FloatArray, together
 from streamjoin.joins.base import Pairs, WindowStore
 from streamjoin.joins.columns import SIDE_NAMES
-from streamjoin.joins.matching import Bounds, Matcher, Part, bounds, coordinates, over_rows
-from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.samples import LOOKING, RowSample, SeenInPart
-from streamjoin.joins.window_join import WindowJoin, WindowJoinState
+from streamjoin.joins.window.matching import Bounds, Matcher, Part, bounds, coordinates, over_rows
+from streamjoin.joins.window.remembered import Remembered
+from streamjoin.joins.window.samples import LOOKING, RowSample, SeenInPart
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics import BasicWindows, JoinCounts
 from streamjoin.shedding.comparisons import GAMMA, FullJoin, SelectiveState
 

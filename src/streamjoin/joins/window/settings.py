@@ -115,7 +115,7 @@ class WindowJoin:
 
     def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
         """The logic of one shard."""
-        from streamjoin.joins.window_shard import WindowShard
+        from streamjoin.joins.window.shard import WindowShard
 
         return WindowShard(self, values, env)
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
 from streamjoin.core.batch import Batch
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
-from streamjoin.joins.matching import Part, bounds, over_rows
-from streamjoin.joins.remembered import Remembered
-from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window.matching import Part, bounds, over_rows
+from streamjoin.joins.window.remembered import Remembered
+from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.costs import Stopwatch
 from streamjoin.shedding.recall import N_GROUPS, Shares

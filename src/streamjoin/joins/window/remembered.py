@@ -20,8 +20,8 @@ from streamjoin.core.index import HashIndex
 from streamjoin.core.window import JoinedWindow, cut, decode, encode
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, WindowStore
-from streamjoin.joins.matching import Part
-from streamjoin.joins.window_join import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window.matching import Part
+from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
 from streamjoin.shedding.memory import MemoryLimit, pieces
 
 MARKS: Final = 2
