@@ -18,13 +18,36 @@ J. Kang, J. F. Naughton, S. D. Viglas. Evaluating Window Joins over Unbounded St
 """
 
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin.errors import ConfigError
-from streamjoin.planning.two.algorithm_choice import AccessCosts, Values
+
+Values = float | NDArray[Any]
+"""A number, or an array of numbers."""
+
+
+@dataclass(frozen=True)
+class AccessCosts:
+    """Cost of one tuple access: in a list (C_n) and in a hash table (C_h); any unit.
+
+    Examples
+    --------
+    >>> round(AccessCosts(nested=0.5, hashed=0.65).ratio, 3)
+    1.3
+    """
+
+    nested: float
+    hashed: float
+
+    @property
+    def ratio(self) -> float:
+        """C_h / C_n, called k: all that a choice between the two depends on (KAN-A13)."""
+        return self.hashed / self.nested
+
 
 PAPER: Final = AccessCosts(nested=0.5, hashed=0.65)
 """Of the authors' system (KAN-A13); 60,000 of these units were a second of their machine."""
@@ -238,3 +261,14 @@ def thrashing_rate(
         else:
             high = middle
     return high
+
+
+def ratio_from_crossover(keys_b: Values, rho: Values) -> Values:
+    """C_h / C_n of a system whose costs cross at ``rate_b / rate_a = rho`` (KAN-A13).
+
+    Examples
+    --------
+    >>> ratio_from_crossover(10, 7)
+    1.25
+    """
+    return keys_b / (rho + 1)

@@ -32,7 +32,7 @@ from papers.kang.operator import (
 )
 from papers.kang.workload import Streams
 from papers.measurement import Measurement
-from streamjoin.calibration.moving_window import Invalidation, cost
+from papers.operators.moving_window import Invalidation, cost
 
 POINTS_2: Final = (10, 60, 70, 100, 120, 160)
 POINTS_3: Final = (140, 150)

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from papers.kang import cost_model
-from papers.kang.cost_model import PAPER
+from papers.kang.cost_model import PAPER, AccessCosts, Values
 from papers.kang.workload import Streams, until
-from streamjoin.calibration.moving_window import (
+from papers.operators.moving_window import (
     Capacity,
     Invalidation,
     Structure,
@@ -18,7 +18,6 @@ from streamjoin.calibration.moving_window import (
     cost,
     moving_window_join,
 )
-from streamjoin.planning.two.algorithm_choice import AccessCosts, Values
 
 WINDOW: Final = 60
 """T_a and T_b of Figures 2 to 7, in seconds."""

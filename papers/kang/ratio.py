@@ -3,9 +3,8 @@
 from statistics import median
 
 from papers.base import Context, Numbers
-from papers.kang.cost_model import crossover_ratio
-from streamjoin.calibration import tuplewise
-from streamjoin.planning.two.algorithm_choice import AccessCosts
+from papers.kang import tuplewise
+from papers.kang.cost_model import AccessCosts, crossover_ratio
 
 
 def ratio(context: Context) -> Numbers:

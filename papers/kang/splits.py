@@ -9,8 +9,8 @@ from papers.kang.operator import run_join
 from papers.kang.settings import LIMITED_BOTH, LIMITED_CPU, LIMITED_MEMORY, Setting
 from papers.kang.spark_runs import spark_output
 from papers.measurement import Measurement
+from papers.operators.moving_window import TupleRun, cost
 from streamjoin import local
-from streamjoin.calibration.moving_window import TupleRun, cost
 from streamjoin.planning.two.split import Allocation, plan
 
 

@@ -1,7 +1,8 @@
 """How well the cost models predict the kernels of this machine."""
 
 from papers.base import Context, Numbers
-from streamjoin.calibration import judging, micro_batch, tuplewise
+from papers.kang import tuplewise
+from streamjoin.calibration import judging, micro_batch
 
 
 def validation(context: Context) -> Numbers:

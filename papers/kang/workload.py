@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin.calibration.moving_window import Trace
+from papers.operators.moving_window import Trace
 
 Spacing = Literal["constant", "poisson"]
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.operators.kernels import nary_window as kernel
+from papers.operators.moving_window import Trace
 from papers.operators.nary_window_memory import NaryMemory, Observed
 from papers.operators.nary_window_settings import NaryWindowJoin, batch_ends
-from streamjoin.calibration.moving_window import Trace
 from streamjoin.errors import ConfigError
 from streamjoin.planning.many.nary import Waiting, groups_of
 

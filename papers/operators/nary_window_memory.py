@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.operators.kernels import nary_window as kernel
+from papers.operators.moving_window import Trace
 from papers.operators.nary_window_settings import NaryWindowJoin
-from streamjoin.calibration.moving_window import Trace
 
 IntArray = NDArray[np.int64]
 

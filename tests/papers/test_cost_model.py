@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from papers.kang.cost_model import (
     PAPER,
+    AccessCosts,
+    Values,
     crossover_exact,
     crossover_ratio,
     hash_one_way,
@@ -23,10 +25,10 @@ from papers.kang.cost_model import (
     nnj,
     output_rate,
     prefers_nested,
+    ratio_from_crossover,
     thrashing_rate,
 )
 from streamjoin.errors import ConfigError
-from streamjoin.planning.two.algorithm_choice import AccessCosts, Values, ratio_from_crossover
 
 JOINS = (hhj, hnj, nhj, nnj)
 Join = Callable[..., Values]

@@ -9,11 +9,6 @@ from rich.table import Table
 if TYPE_CHECKING:
     from streamjoin.calibration import Calibration
 
-_TASKS = (
-    ("probe", "a probe, besides the tuples that it touches"),
-    ("insert", "an insertion"),
-    ("invalidate", "a removal, besides the tuples that it touches"),
-)
 _OPERATIONS = (
     ("compare", "one tuple compared in a scan"),
     ("again", "one tuple of a block with a match, looked at again"),
@@ -51,38 +46,21 @@ def calibrate_command(*, as_json: bool, quick: bool) -> None:
     measured = measure(quick, lambda line: progress.print(line, markup=False))
     path = save(measured)
     if as_json:
-        document = {**measured.to_dict(), "ratio_by_crossover": measured.ratio_by_crossover}
-        print(json.dumps({**document, "stored_at": str(path)}, indent=2))  # noqa: T201  # no folding
+        print(json.dumps({**measured.to_dict(), "stored_at": str(path)}, indent=2))  # noqa: T201  # no folding
         return
     console = Console(highlight=False)
-    for table in (_tuple_costs(measured), _operations(measured), _crossovers(measured)):
+    for table in (_operations(measured), _crossovers(measured)):
         console.print(table)
-    fits = ("tuple at a time", measured.tuple_fit), ("micro-batch", measured.batch_fit)
-    for name, fit in fits:
-        console.print(
-            f"{name}: predicted against measured time in {fit.settings} settings: "
-            f"R-squared {fit.r_squared:.3f}, worst error {fit.worst:.0%}"
-        )
+    fit = measured.batch_fit
     console.print(
-        "micro-batch: the method with the least predicted cost costs at most "
+        f"predicted against measured time in {fit.settings} settings: "
+        f"R-squared {fit.r_squared:.3f}, worst error {fit.worst:.0%}"
+    )
+    console.print(
+        "the method with the least predicted cost costs at most "
         f"{measured.batch_loss:.0%} more than the best one"
     )
     console.print(f"stored at {path}", markup=False, soft_wrap=True)
-
-
-def _tuple_costs(measured: "Calibration") -> Table:
-    table = _table("Tuple at a time, ns", "cost", "of", "direct", "by crossover")
-    table.add_row("C_n", "one tuple touched in a list", _number(measured.nested.access), "")
-    table.add_row("C_h", "one tuple touched in a hash table", _number(measured.hashed.access), "")
-    by_crossover = measured.ratio_by_crossover
-    shown = "not seen" if by_crossover is None else _number(by_crossover)
-    if by_crossover is not None:
-        shown += f" ({by_crossover / measured.access.ratio - 1:+.0%})"
-    table.add_row("C_h / C_n", "what the choice depends on", _number(measured.access.ratio), shown)
-    for kind, costs in (("list", measured.nested), ("hash table", measured.hashed)):
-        for name, meaning in _TASKS:
-            table.add_row(f"{name}, {kind}", meaning, _number(getattr(costs, name)), "")
-    return table
 
 
 def _operations(measured: "Calibration") -> Table:
@@ -96,11 +74,10 @@ def _crossovers(measured: "Calibration") -> Table:
     names = ("methods", "at", "predicted", "measured", "error", "loss")
     table = _table("Where two methods cost the same, and what is lost near it", *names)
     for each in measured.crossovers:
-        unit = "keys" if each.methods == "hash|list" else "stored tuples"
         error = "" if each.error is None else f"{each.error:+.0%}"
         loss = "" if each.loss is None else f"{each.loss:.0%}"
         values = ("none" if v is None else _number(v) for v in (each.predicted, each.measured))
-        table.add_row(each.methods, f"{each.size:,} {unit}", *values, error, loss)
+        table.add_row(each.methods, f"{each.size:,} stored tuples", *values, error, loss)
     return table
 
 

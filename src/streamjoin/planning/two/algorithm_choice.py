@@ -48,9 +48,7 @@ Costs that all three share, such as reading a basic window, are left out.
 
 from dataclasses import dataclass
 from math import exp
-from typing import Any, Final, Literal
-
-from numpy.typing import NDArray
+from typing import Final, Literal
 
 from streamjoin.core.kernels.scan import STRIDE
 from streamjoin.errors import ConfigError
@@ -59,8 +57,6 @@ Method = Literal["nested", "hash", "batch"]
 """How arrivals find their matches: see the module."""
 FAR_ROWS: Final = 300_000
 """Rows of indexes of which half are far, that is, outside of the caches that are quick."""
-Values = float | NDArray[Any]
-"""A number, or an array of numbers."""
 
 
 @dataclass(frozen=True)
@@ -195,33 +191,3 @@ def choose(
         return cheapest
     clearly = load.arrivals > 0 and costs[cheapest] < (1 - margin) * costs[current]
     return cheapest if clearly else current
-
-
-@dataclass(frozen=True)
-class AccessCosts:
-    """Cost of one tuple access: in a list (C_n) and in a hash table (C_h); any unit.
-
-    Examples
-    --------
-    >>> round(AccessCosts(nested=0.5, hashed=0.65).ratio, 3)
-    1.3
-    """
-
-    nested: float
-    hashed: float
-
-    @property
-    def ratio(self) -> float:
-        """C_h / C_n, called k: all that a choice between the two depends on (KAN-A13)."""
-        return self.hashed / self.nested
-
-
-def ratio_from_crossover(keys_b: Values, rho: Values) -> Values:
-    """C_h / C_n of a system whose costs cross at ``rate_b / rate_a = rho`` (KAN-A13).
-
-    Examples
-    --------
-    >>> ratio_from_crossover(10, 7)
-    1.25
-    """
-    return keys_b / (rho + 1)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papers.kang import cost_model
-from papers.kang.cost_model import PAPER
-from streamjoin import oracle
-from streamjoin.calibration.moving_window import (
+from papers.kang.cost_model import PAPER, AccessCosts
+from papers.operators.kernels import moving_window as kernel
+from papers.operators.moving_window import (
     Capacity,
     Direction,
     Invalidation,
@@ -22,9 +22,8 @@ from streamjoin.calibration.moving_window import (
     cost,
     moving_window_join,
 )
-from streamjoin.core.kernels import moving_window as kernel
+from streamjoin import oracle
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.two.algorithm_choice import AccessCosts
 
 Structures = tuple[Structure, Structure]
 KINDS: tuple[Structure, ...] = ("hash", "list")

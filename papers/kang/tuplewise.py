@@ -15,14 +15,28 @@ from typing import Final
 
 import numpy as np
 
+from papers.kang.cost_model import ratio_from_crossover
+from papers.operators.moving_window import Structure, Trace, TupleRun, moving_window_join
 from streamjoin.calibration.fitting import Fit, best_time, crossing, fit_costs
-from streamjoin.calibration.moving_window import Structure, Trace, TupleRun, moving_window_join
-from streamjoin.calibration.result import Crossover, TupleCosts
-from streamjoin.planning.two.algorithm_choice import ratio_from_crossover
+from streamjoin.calibration.result import Crossover
 
 SECOND: Final = 1_000_000
 WINDOW: Final = 40  # seconds, T_b
 RATE_A: Final = 100
+
+
+@dataclass(frozen=True)
+class TupleCosts:
+    """Nanoseconds of the tuple-at-a-time join with one structure.
+
+    `access` is the cost of one tuple touched (C_n or C_h); `probe`, `insert` and `invalidate` are
+    what a task costs besides the tuples that it touches.
+    """
+
+    access: float
+    probe: float
+    insert: float
+    invalidate: float
 
 
 @dataclass(frozen=True)

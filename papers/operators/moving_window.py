@@ -23,10 +23,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.kang.cost_model import AccessCosts
+from papers.operators.kernels import moving_window as kernel
 from streamjoin._typing import Keys, Times
-from streamjoin.core.kernels import moving_window as kernel
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.planning.two.algorithm_choice import AccessCosts
 
 Structure = Literal["hash", "list"]
 Invalidation = Literal["active", "lazy"]
