@@ -32,8 +32,7 @@ def _known(name: str) -> str:
         return name
     close = get_close_matches(name, BENCHES, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    msg = f"bench: got {name!r}; allowed: {', '.join(BENCHES)}{hint}"
-    raise ConfigError(msg)
+    raise ConfigError(f"bench: got {name!r}; allowed: {', '.join(BENCHES)}{hint}")
 
 
 def _run(name: str, progress: Console, quick: bool) -> Result:

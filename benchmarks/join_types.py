@@ -140,5 +140,4 @@ def _check(case: Case, ours: Timing, theirs: Timing) -> None:
     n = min(len(ours.results), len(theirs.results))
     found = sum(ours.results[:n]) - ours.alone[n - 1], sum(theirs.results[:n])
     if found[0] != found[1]:
-        msg = f"bench: {case.name}: results of streamjoin and Spark differ: {found}"
-        raise EngineError(msg)
+        raise EngineError(f"bench: {case.name}: results of streamjoin and Spark differ: {found}")

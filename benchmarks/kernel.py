@@ -147,6 +147,7 @@ def _check(data: _Data, connection: duckdb.DuckDBPyConnection, width: int) -> in
     query = f"SELECT count(*), sum(a.pos), sum(b.pos) {_from(width)}"
     found = connection.execute(query).fetchall()[0]
     if ours != found or data.add_up(width) != sum(ours[1:]):
-        msg = f"pairs: streamjoin found {ours} and DuckDB {found} (number, sums of positions)"
-        raise DataError(msg)
+        raise DataError(
+            f"pairs: streamjoin found {ours} and DuckDB {found} (number, sums of positions)"
+        )
     return ours[0]

@@ -57,8 +57,7 @@ class Runner:
                 return Timing(**json.loads(line))
         self._complained.seek(0)
         lines = self._complained.read().strip().splitlines() or ["no message"]
-        msg = f"bench: {turn.task.system} failed: {lines[-1]}"
-        raise EngineError(msg)
+        raise EngineError(f"bench: {turn.task.system} failed: {lines[-1]}")
 
     def __exit__(self, *_: object) -> None:
         with suppress(ProcessLookupError):

@@ -165,8 +165,7 @@ class Cluster:
                     if ended
                     else f"no {n_workers} workers after {_SECONDS} s"
                 )
-                msg = f"bench: Spark's cluster: {what}; its logs are in {self._folder}"
-                raise EngineError(msg)
+                raise EngineError(f"bench: Spark's cluster: {what}; its logs are in {self._folder}")
             time.sleep(0.05)
 
     def _alive(self) -> int:

@@ -74,8 +74,7 @@ def _await_executors(spark: "SparkSession", n: int) -> None:
     # the driver is among those that have memory for blocks
     while (found := spark._jsc.sc().getExecutorMemoryStatus().size() - 1) != n:
         if monotonic() > until:
-            msg = f"bench: got {found} executors after {_SECONDS} s; needed: {n}"
-            raise EngineError(msg)
+            raise EngineError(f"bench: got {found} executors after {_SECONDS} s; needed: {n}")
         sleep(0.1)
 
 

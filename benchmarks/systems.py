@@ -81,8 +81,7 @@ def in_process(module: str, document: dict[str, Any], name: str) -> dict[str, An
         complained.seek(0)
         if process.returncode != 0:
             lines = complained.read().strip().splitlines() or ["no message"]
-            msg = f"bench: {name} failed: {lines[-1]}"
-            raise EngineError(msg)
+            raise EngineError(f"bench: {name} failed: {lines[-1]}")
         found: dict[str, Any] = json.loads(said.read().splitlines()[-1])
         return found
 
@@ -92,8 +91,7 @@ def agree(results: Mapping[str, Sequence[int]]) -> None:
     n = min(map(len, results.values()))
     totals = {system: sum(found[:n]) for system, found in results.items()}
     if len(set(totals.values())) > 1:
-        msg = f"bench: the joins disagree on the number of results: {totals}"
-        raise EngineError(msg)
+        raise EngineError(f"bench: the joins disagree on the number of results: {totals}")
 
 
 def start(system: str, work: Path) -> "SparkSession":

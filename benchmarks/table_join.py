@@ -111,8 +111,9 @@ def _run(
             _check(system, results / system, check)
         for one in mine[1:]:
             if sum(one.results) != sum(one.rows):
-                msg = f"bench: {system} has {sum(one.results)} results for {sum(one.rows)} rows"
-                raise EngineError(msg)
+                raise EngineError(
+                    f"bench: {system} has {sum(one.results)} results for {sum(one.rows)} rows"
+                )
     return {system: mine[1:] for system, mine in found.items()}
 
 
@@ -122,8 +123,7 @@ def _check(system: str, results: Path, check: Stream) -> None:
     expected = pq.read_table(check.folder).join(table, ON, KEY, "inner")
     given = _sorted(pq.read_table(results), expected.column_names)
     if not given.equals(_sorted(expected, expected.column_names)):
-        msg = f"bench: {system} gives other results than a plain join"
-        raise EngineError(msg)
+        raise EngineError(f"bench: {system} gives other results than a plain join")
 
 
 def _sorted(table: pa.Table, names: list[str]) -> pa.Table:

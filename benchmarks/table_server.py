@@ -96,15 +96,13 @@ class Server:
         while self._tell("SELECT 1").wait(_SECONDS):
             if time.monotonic() > until or self._process.poll() is not None:
                 self.remove()
-                msg = "bench: PostgreSQL's server did not start"
-                raise EngineError(msg)
+                raise EngineError("bench: PostgreSQL's server did not start")
             time.sleep(0.02)
 
     def execute(self, sql: str) -> None:
         """Let it do something."""
         if self._tell(sql).wait():
-            msg = f"bench: PostgreSQL's server did not take {sql!r}"
-            raise EngineError(msg)
+            raise EngineError(f"bench: PostgreSQL's server did not take {sql!r}")
 
     def stop(self) -> None:
         """Stop it, which ends all connections."""
@@ -152,5 +150,4 @@ class Server:
             f"ALTER TABLE {name} ADD PRIMARY KEY ({KEY})", f"VACUUM ANALYZE {name}", "CHECKPOINT"
         )
         if copy.returncode or told.wait():
-            msg = f"bench: PostgreSQL's server did not take the table {name}"
-            raise EngineError(msg)
+            raise EngineError(f"bench: PostgreSQL's server did not take the table {name}")

@@ -95,8 +95,9 @@ def tpch_source(work: Path, scale: float) -> Source:
         [*command, "--tables", "customer,orders"], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        msg = f"bench: {_GENERATOR} failed: {(done.stderr.splitlines() or ['no message'])[-1]}"
-        raise EngineError(msg)
+        raise EngineError(
+            f"bench: {_GENERATOR} failed: {(done.stderr.splitlines() or ['no message'])[-1]}"
+        )
     rows = pq.read_table(folder / "customer.parquet")
     _write(rows, work / "tpch-customer", GROUP_ROWS)
     table = parquet_table(work / "tpch-customer", key="c_custkey", unique=True)

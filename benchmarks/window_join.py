@@ -112,5 +112,4 @@ def _check(results: dict[str, list[int]]) -> None:
     n = min(map(len, results.values()))
     totals = {system: sum(found[:n]) for system, found in results.items()}
     if len(set(totals.values())) > 1:
-        msg = f"bench: the joins disagree on the number of results: {totals}"
-        raise EngineError(msg)
+        raise EngineError(f"bench: the joins disagree on the number of results: {totals}")

@@ -67,8 +67,9 @@ class Claim:
         _refuse_unknown(f"{self.id}: kinds", self.kinds, get_args(Kind))
         _refuse_unknown(f"{self.id}: expected", (self.expected,), VERDICTS)
         if (self.expected != "reproduced") != bool(self.why):
-            msg = f"{self.id}: why: allowed exactly where the expected verdict is not 'reproduced'"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"{self.id}: why: allowed exactly where the expected verdict is not 'reproduced'"
+            )
 
 
 @dataclass(frozen=True)
@@ -246,5 +247,4 @@ def load_claims(file: Path) -> tuple[Claim, ...]:
 def _refuse_unknown(name: str, came: tuple[str, ...], allowed: tuple[str, ...]) -> None:
     unknown = [value for value in came if value not in allowed]
     if unknown:
-        msg = f"{name}: got {unknown[0]!r}; allowed: {', '.join(allowed)}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name}: got {unknown[0]!r}; allowed: {', '.join(allowed)}")

@@ -74,8 +74,9 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        msg = f"output: cannot write {file}: {error.strerror}; allowed: a folder to write to"
-        raise EngineError(msg) from error
+        raise EngineError(
+            f"output: cannot write {file}: {error.strerror}; allowed: a folder to write to"
+        ) from error
 
 
 def _is_checkout(folder: Path) -> bool:

@@ -32,8 +32,7 @@ def find_paper(name: str) -> Paper:
     if name not in PAPERS:
         close = get_close_matches(name, PAPERS, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        msg = f"paper: got {name!r}; allowed: {', '.join(PAPERS)}{hint}"
-        raise ConfigError(msg)
+        raise ConfigError(f"paper: got {name!r}; allowed: {', '.join(PAPERS)}{hint}")
     paper: Paper = import_module(PAPERS[name]).PAPER
     return paper
 

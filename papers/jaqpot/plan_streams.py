@@ -143,5 +143,4 @@ def _rising(values: Sequence[float]) -> bool:
 
 def _require(name: str, value: object, holds: bool, allowed: str) -> None:
     if not holds:
-        msg = f"{name}: got {value}; allowed: {allowed}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name}: got {value}; allowed: {allowed}")

@@ -250,11 +250,10 @@ def thrashing_rate(
     119.1
     """
     if not float(cost(low)) <= capacity <= float(cost(high)):
-        msg = (
+        raise ConfigError(
             f"capacity: got {capacity:g}; allowed: from {float(cost(low)):g} to"
             f" {float(cost(high)):g}, the costs at rates {low:g} and {high:g}"
         )
-        raise ConfigError(msg)
     while low < (middle := (low + high) / 2) < high:
         if float(cost(middle)) < capacity:
             low = middle

@@ -156,5 +156,4 @@ def _seeded(seed: int | tuple[int, ...]) -> int:
 
 def _require(name: str, value: float, holds: bool, allowed: str) -> None:
     if not holds:
-        msg = f"{name}: got {value}; allowed: {allowed}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name}: got {value}; allowed: {allowed}")

@@ -47,17 +47,19 @@ class Trace:
     def __post_init__(self) -> None:
         for name, array in (("times", self.times), ("keys", self.keys)):
             if array.dtype != np.int64 or array.ndim != 1:
-                msg = f"{name}: got {array.dtype} of {array.ndim} dimensions; allowed: int64 of one"
-                raise DataError(msg)
+                raise DataError(
+                    f"{name}: got {array.dtype} of {array.ndim} dimensions; allowed: int64 of one"
+                )
         if len(self.times) != len(self.keys):
-            msg = f"keys: got {len(self.keys)} for {len(self.times)} times; allowed: one for each"
-            raise DataError(msg)
+            raise DataError(
+                f"keys: got {len(self.keys)} for {len(self.times)} times; allowed: one for each"
+            )
         if not bool(np.all(self.times[1:] >= self.times[:-1])):
-            msg = "times: got times out of order; allowed: times that never go back"
-            raise DataError(msg)
+            raise DataError("times: got times out of order; allowed: times that never go back")
         if len(self.times) and not -_FAR < self.times[0] <= self.times[-1] < _FAR:
-            msg = "times: got a time 2**62 us or more from zero; allowed: times nearer to zero"
-            raise DataError(msg)
+            raise DataError(
+                "times: got a time 2**62 us or more from zero; allowed: times nearer to zero"
+            )
 
     def __len__(self) -> int:
         return len(self.times)
@@ -75,8 +77,9 @@ class Capacity:
 
     def __post_init__(self) -> None:
         if not 0 < self.per_second < float("inf"):
-            msg = f"per_second: got {self.per_second}; allowed: a positive finite number"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"per_second: got {self.per_second}; allowed: a positive finite number"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,13 +292,10 @@ def _check(
         (direction, "direction", ("both", "left to right")),
     ):
         if value not in allowed:
-            msg = f"{name}: got {value!r}; allowed: {' or '.join(allowed)}"
-            raise ConfigError(msg)
+            raise ConfigError(f"{name}: got {value!r}; allowed: {' or '.join(allowed)}")
     for window in windows:
         if not 0 <= window < _FAR:
-            msg = f"windows: got {window} us; allowed: 0 or more, below 2**62"
-            raise ConfigError(msg)
+            raise ConfigError(f"windows: got {window} us; allowed: 0 or more, below 2**62")
     for n in n_buckets or ():
         if not 1 <= n < 2**31:
-            msg = f"n_buckets: got {n}; allowed: 1 or more, below 2**31"
-            raise ConfigError(msg)
+            raise ConfigError(f"n_buckets: got {n}; allowed: 1 or more, below 2**31")

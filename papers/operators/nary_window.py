@@ -97,8 +97,7 @@ def nary_window_join(
     ([[0, 0, 0], [1, 1, 1]], 2)
     """
     if len(traces) < 2:
-        msg = f"traces: got {len(traces)}; allowed: two or more"
-        raise ConfigError(msg)
+        raise ConfigError(f"traces: got {len(traces)}; allowed: two or more")
     join.check(len(traces))
     if keep:
         n_results = int(nary_window_join(traces, join, memory=memory).results.sum())

@@ -52,17 +52,13 @@ class NaryWindowJoin:
 
     def __post_init__(self) -> None:
         if self.period < 1:
-            msg = f"period: got {self.period}; allowed: 1 time unit or more"
-            raise ConfigError(msg)
+            raise ConfigError(f"period: got {self.period}; allowed: 1 time unit or more")
         if self.steps < 1:
-            msg = f"steps: got {self.steps}; allowed: 1 or more"
-            raise ConfigError(msg)
+            raise ConfigError(f"steps: got {self.steps}; allowed: 1 or more")
         if self.order not in PAPER_ORDERS:
-            msg = f"order: got {self.order!r}; allowed: {', '.join(PAPER_ORDERS)}"
-            raise ConfigError(msg)
+            raise ConfigError(f"order: got {self.order!r}; allowed: {', '.join(PAPER_ORDERS)}")
         if self.spans is not None and self.sizes is not None:
-            msg = "sizes: got both spans and sizes; allowed: one of them"
-            raise ConfigError(msg)
+            raise ConfigError("sizes: got both spans and sizes; allowed: one of them")
 
     def check(self, n_streams: int) -> None:
         """Refuse settings that do not fit a number of streams."""
@@ -71,15 +67,16 @@ class NaryWindowJoin:
             if each is not None and (
                 len(each) != n_streams or any(limit is not None and limit < 1 for limit in each)
             ):
-                msg = f"{name}: got {each}; allowed: {n_streams} of 1 or more, or None"
-                raise ConfigError(msg)
+                raise ConfigError(f"{name}: got {each}; allowed: {n_streams} of 1 or more, or None")
         for j, sequence in enumerate(self.sequences or ()):
             if sorted((*sequence, j)) != list(range(n_streams)):
-                msg = f"sequences: got {sequence} for stream {j}; allowed: all others, once"
-                raise ConfigError(msg)
+                raise ConfigError(
+                    f"sequences: got {sequence} for stream {j}; allowed: all others, once"
+                )
         if self.sequences is not None and len(self.sequences) != n_streams:
-            msg = f"sequences: got {len(self.sequences)}; allowed: {n_streams}, one a stream"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"sequences: got {len(self.sequences)}; allowed: {n_streams}, one a stream"
+            )
 
 
 def n_batches(first: int, last: int, period: int) -> int:

@@ -149,8 +149,9 @@ def plan_window_join(
     ([1], [1], [[1, 1, 1, 1]])
     """
     if len(traces) != join.tree.n_streams:
-        msg = f"traces: got {len(traces)}; allowed: {join.tree.n_streams}, one for each stream"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"traces: got {len(traces)}; allowed: {join.tree.n_streams}, one for each stream"
+        )
     last = max((int(trace.times[-1]) for trace in traces if len(trace)), default=0)
     run = _Run(traces, join, last // SECOND + 1 if seconds is None else seconds)
     return run.finish(policy)

@@ -52,16 +52,17 @@ class PlanTrace:
         for name in ("times", "left", "right"):
             array = getattr(self, name)
             if array.dtype != np.int64 or array.shape != (len(self.times),):
-                msg = f"{name}: got {array.dtype} of shape {array.shape}; allowed: int64, one a row"
-                raise DataError(msg)
+                raise DataError(
+                    f"{name}: got {array.dtype} of shape {array.shape}; allowed: int64, one a row"
+                )
         times = self.times
         if len(times) and not (times[0] >= 0 and np.all(np.diff(times) >= 0) and times[-1] < _FAR):
-            msg = "times: got others; allowed: from 0 to below 2**52, never going back"
-            raise DataError(msg)
+            raise DataError("times: got others; allowed: from 0 to below 2**52, never going back")
         keys = np.concatenate([self.left, self.right])
         if len(keys) and not 0 <= keys.min() <= keys.max() < MAX_KEY:
-            msg = f"keys: got {keys.min()} to {keys.max()}; allowed: from 0 to below {MAX_KEY}"
-            raise DataError(msg)
+            raise DataError(
+                f"keys: got {keys.min()} to {keys.max()}; allowed: from 0 to below {MAX_KEY}"
+            )
 
     def __len__(self) -> int:
         return len(self.times)
@@ -116,14 +117,16 @@ class PlanJoin:
         for name, of in (("sizes", nodes), ("spans_us", nodes), ("freshness_us", self.tree.names)):
             values = getattr(self, name)
             if len(values) not in (0, len(of)):
-                msg = f"{name}: got {len(values)}; allowed: one for each of {', '.join(of)}"
-                raise ConfigError(msg)
+                raise ConfigError(
+                    f"{name}: got {len(values)}; allowed: one for each of {', '.join(of)}"
+                )
             if any(value is not None and value < 0 for value in values):
-                msg = f"{name}: got {min(v for v in values if v is not None)}; allowed: 0 or more"
-                raise ConfigError(msg)
+                raise ConfigError(
+                    f"{name}: got {min(v for v in values if v is not None)}; allowed: 0 or more"
+                )
         if self.withhold and not any(value is not None for value in self.freshness_us):
-            msg = "withhold: got True without freshness_us; allowed with a limit for some stream"
-            raise ConfigError(msg)
+            raise ConfigError(
+                "withhold: got True without freshness_us; allowed with a limit for some stream"
+            )
         if not self.cycle_s > 0:
-            msg = f"cycle_s: got {self.cycle_s}; allowed: more than 0"
-            raise ConfigError(msg)
+            raise ConfigError(f"cycle_s: got {self.cycle_s}; allowed: more than 0")

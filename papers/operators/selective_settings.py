@@ -53,29 +53,31 @@ class SetTrace:
         for name in ("times", "offsets", "items"):
             array = getattr(self, name)
             if array.dtype != np.int64 or array.ndim != 1:
-                msg = f"{name}: got {array.dtype} of {array.ndim} dimensions; allowed: int64 of one"
-                raise DataError(msg)
+                raise DataError(
+                    f"{name}: got {array.dtype} of {array.ndim} dimensions; allowed: int64 of one"
+                )
         if not _rising(self.times) or (len(self.times) and not self.times[0] >= 0):
-            msg = "times: got times out of order or below 0; allowed: 0 or more, never going back"
-            raise DataError(msg)
+            raise DataError(
+                "times: got times out of order or below 0; allowed: 0 or more, never going back"
+            )
         if len(self.times) and self.times[-1] >= _FAR:
-            msg = f"times: got {self.times[-1]} us; allowed: below 2**52"
-            raise DataError(msg)
+            raise DataError(f"times: got {self.times[-1]} us; allowed: below 2**52")
         self._check_sets()
 
     def _check_sets(self) -> None:
         n, items = len(self.times), self.items
         whole = len(self.offsets) == n + 1 and self.offsets[0] == 0 and _rising(self.offsets)
         if not whole or self.offsets[-1] != len(items):
-            msg = f"offsets: got others; allowed: {n + 1}, from 0 to {len(items)}, never going back"
-            raise DataError(msg)
+            raise DataError(
+                f"offsets: got others; allowed: {n + 1}, from 0 to {len(items)}, never going back"
+            )
         if len(items) and not 0 <= items.min() <= items.max() < 2**31:
-            msg = f"items: got {items.min()} to {items.max()}; allowed: from 0 to below 2**31"
-            raise DataError(msg)
+            raise DataError(
+                f"items: got {items.min()} to {items.max()}; allowed: from 0 to below 2**31"
+            )
         of_rows = np.repeat(np.arange(n), np.diff(self.offsets)) * 2**31 + items
         if len(np.unique(of_rows)) < len(items):
-            msg = "items: got an item twice in a set; allowed: distinct items"
-            raise DataError(msg)
+            raise DataError("items: got an item twice in a set; allowed: distinct items")
         if self.weights is not None:
             _check_weights(self.weights, len(items))
 
@@ -107,8 +109,7 @@ class ProbeCosts:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not 0 <= value < float("inf"):
-                msg = f"{name}: got {value}; allowed: 0 or more"
-                raise ConfigError(msg)
+                raise ConfigError(f"{name}: got {value}; allowed: 0 or more")
 
 
 @dataclass(frozen=True)
@@ -182,20 +183,20 @@ class SelectiveJoin:
         if self.fraction is not None:
             _between("fraction", self.fraction, 0, 1)
             if self.policy == "full":
-                msg = f"fraction: got {self.fraction} with policy 'full'; allowed: None"
-                raise ConfigError(msg)
+                raise ConfigError(
+                    f"fraction: got {self.fraction} with policy 'full'; allowed: None"
+                )
         if self.policy == "drop" and self.fraction is None and self.capacity is None:
-            msg = "capacity: got None with policy 'drop'; allowed: a capacity, or a fraction"
-            raise ConfigError(msg)
+            raise ConfigError(
+                "capacity: got None with policy 'drop'; allowed: a capacity, or a fraction"
+            )
 
 
 def _check_weights(weights: NDArray[np.float64], n: int) -> None:
     if weights.shape != (n,) or weights.dtype != np.float64:
-        msg = f"weights: got {len(weights)} of {weights.dtype}; allowed: {n} of float64"
-        raise DataError(msg)
+        raise DataError(f"weights: got {len(weights)} of {weights.dtype}; allowed: {n} of float64")
     if not bool(np.all(np.isfinite(weights))):
-        msg = "weights: got NaN or infinity; allowed: finite numbers"
-        raise DataError(msg)
+        raise DataError("weights: got NaN or infinity; allowed: finite numbers")
 
 
 def _rising(numbers: NDArray[np.int64]) -> bool:
@@ -204,13 +205,11 @@ def _rising(numbers: NDArray[np.int64]) -> bool:
 
 def _choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        msg = f"{name}: got {value!r}; allowed: {', '.join(map(repr, allowed))}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name}: got {value!r}; allowed: {', '.join(map(repr, allowed))}")
 
 
 def _between(name: str, value: float, low: float, high: float, open_below: bool = False) -> None:
     if not low <= value <= high or value == np.inf or (open_below and value == low):
         least = f"more than {low}" if open_below else f"{low} or more"
         most = "" if high == np.inf else f", {high} at most"
-        msg = f"{name}: got {value}; allowed: {least}{most}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name}: got {value}; allowed: {least}{most}")

@@ -18,8 +18,7 @@ _NEVER = 2**62
 def new_join(traces: Traces, settings: SelectiveJoin) -> kernel.Join:
     """What is joined and how."""
     if settings.index == "hash" and any(np.any(np.diff(t.offsets) != 1) for t in traces):
-        msg = "index: got 'hash' with sets; allowed for streams of single values"
-        raise DataError(msg)
+        raise DataError("index: got 'hash' with sets; allowed for streams of single values")
     n_rows = max(map(len, traces))
     times = np.full((2, n_rows + 1), _NEVER)
     for side, trace in enumerate(traces):

@@ -68,11 +68,13 @@ class SemiStreamRun:
         n_table: int | None = None,
     ) -> None:
         if len(keys) and not 0 <= int(keys.min()) <= int(keys.max()) < table.n_keys:
-            msg = f"keys: got {keys.min()} to {keys.max()}; allowed: 0 to {table.n_keys - 1}"
-            raise DataError(msg)
+            raise DataError(
+                f"keys: got {keys.min()} to {keys.max()}; allowed: 0 to {table.n_keys - 1}"
+            )
         if join.back_end != "mesh" and not table.unique:
-            msg = "table: got several tuples of a key; allowed: one, unless the back end is 'mesh'"
-            raise DataError(msg)
+            raise DataError(
+                "table: got several tuples of a key; allowed: one, unless the back end is 'mesh'"
+            )
         self.join = join
         self._stream = types.Stream(
             np.ascontiguousarray(keys, np.int32),

@@ -171,8 +171,7 @@ def split_memory(
     48333333
     """
     if not 0 <= front_share < 1:
-        msg = f"front_share: got {front_share}; allowed: 0 to less than 1"
-        raise ConfigError(msg)
+        raise ConfigError(f"front_share: got {front_share}; allowed: 0 to less than 1")
     front = memory_bytes * front_share
     rest = memory_bytes - front - buffer_bytes
     split = Split(
@@ -181,11 +180,10 @@ def split_memory(
         partition=int(buffer_bytes / sizes.table),
     )
     if back_end != "index" and (split.waiting < 1 or split.partition < 1):
-        msg = (
+        raise ConfigError(
             f"memory_bytes: got {memory_bytes:g} with a disk buffer of {buffer_bytes:g}; "
             "allowed: room for a tuple of the table in the buffer, and for one waiting beside it"
         )
-        raise ConfigError(msg)
     return split
 
 

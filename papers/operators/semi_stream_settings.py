@@ -53,8 +53,9 @@ class DiskTable:
 
     def __post_init__(self) -> None:
         if len(self.keys) and not 0 <= int(self.keys.min()) <= int(self.keys.max()) < self.n_keys:
-            msg = f"keys: got {self.keys.min()} to {self.keys.max()}; allowed: 0 to n_keys - 1"
-            raise DataError(msg)
+            raise DataError(
+                f"keys: got {self.keys.min()} to {self.keys.max()}; allowed: 0 to n_keys - 1"
+            )
 
     @classmethod
     def of(cls, n: int) -> "DiskTable":
@@ -121,14 +122,12 @@ class SemiStreamJoin:
         _require_one_of("admission", self.admission, ADMISSIONS)
         _require_one_of("shedding", self.shedding, SHEDDINGS)
         if not 0 <= self.position <= 1:
-            msg = f"position: got {self.position}; allowed: 0 to 1"
-            raise ConfigError(msg)
+            raise ConfigError(f"position: got {self.position}; allowed: 0 to 1")
         if self.back_end != "hybrid" and (self.shedding == "considering" or self.position < 1):
-            msg = (
+            raise ConfigError(
                 f"back_end: got {self.back_end!r} with shedding {self.shedding!r} and position "
                 f"{self.position:g}; allowed: 'hybrid', whose queue can be left anywhere"
             )
-            raise ConfigError(msg)
 
     @property
     def name(self) -> str:
@@ -221,5 +220,4 @@ class Totals:
 
 def _require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        msg = f"{name}: got {value!r}; allowed: {', '.join(allowed)}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name}: got {value!r}; allowed: {', '.join(allowed)}")

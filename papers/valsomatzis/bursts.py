@@ -98,11 +98,9 @@ def b_model(
     [0.04, 0.16, 0.64, 0.16]
     """
     if not 0.5 <= share < 1:
-        msg = f"share: got {share}; allowed: from 0.5 to below 1"
-        raise ConfigError(msg)
+        raise ConfigError(f"share: got {share}; allowed: from 0.5 to below 1")
     if not 0 <= levels <= 20:
-        msg = f"levels: got {levels}; allowed: 0 to 20"
-        raise ConfigError(msg)
+        raise ConfigError(f"levels: got {levels}; allowed: 0 to 20")
     volumes = np.ones(1)
     for level in range(levels):
         left = rng.random(len(volumes)) < 0.5

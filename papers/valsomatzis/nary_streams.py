@@ -65,12 +65,14 @@ class ExactKeys:
 
     def __post_init__(self) -> None:
         if len(self.sizes) != len(self.repeats):
-            msg = f"repeats: got {len(self.repeats)}; allowed: {len(self.sizes)}, one a stream"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"repeats: got {len(self.repeats)}; allowed: {len(self.sizes)}, one a stream"
+            )
         least = [self.n_keys * repeat for repeat in self.repeats]
         if any(size < needed for size, needed in zip(self.sizes, least, strict=True)):
-            msg = f"sizes: got {self.sizes}; allowed: at least {tuple(least)}, keys times repeats"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"sizes: got {self.sizes}; allowed: at least {tuple(least)}, keys times repeats"
+            )
 
     @property
     def results(self) -> int:

@@ -93,8 +93,7 @@ def __getattr__(name: str) -> Any:
             if not _is_installed(module):
                 raise MissingExtraError.of(extra="spark", module=module)
         return getattr(importlib.import_module(_SPARK[name]), name)
-    msg = f"module 'streamjoin' has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module 'streamjoin' has no attribute {name!r}")
 
 
 def _is_installed(module: str) -> bool:

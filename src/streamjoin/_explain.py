@@ -108,8 +108,7 @@ def explain(
     '<svg'
     """
     if format not in get_args(Format):
-        msg = f"format: got {format!r}; allowed: {', '.join(map(repr, get_args(Format)))}"
-        raise ConfigError(msg)
+        raise ConfigError.at("format", repr(format), ", ".join(map(repr, get_args(Format))))
     if isinstance(frame, str | Path):
         explanation = _explain_file(frame, rates, selectivities)
     else:
@@ -125,8 +124,9 @@ def _explain_file(
     path: str | Path, rates: "Rates", selectivities: "Selectivities"
 ) -> "Explanation":
     if Path(path).suffix not in (".toml", ".sql"):
-        msg = f"frame: got {str(path)!r}; allowed: a DataFrame or a pipeline file (*.toml, *.sql)"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "frame", repr(str(path)), "a DataFrame or a pipeline file (*.toml, *.sql)"
+        )
     try:
         from streamjoin.cli.explain import explain_file
     except ModuleNotFoundError as error:

@@ -56,15 +56,16 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.cpu is None and self.rate is None and self.memory is None:
-            msg = "budget: got no limit; allowed: cpu, rate or memory (or no budget at all)"
-            raise ConfigError(msg)
+            raise ConfigError.at("budget", "no limit", "cpu, rate or memory (or no budget at all)")
         if self.cpu is not None and self.rate is not None:
-            msg = f"budget: got cpu={self.cpu!r} and rate={self.rate!r}; allowed: one of them"
-            raise ConfigError(msg)
+            raise ConfigError.at(
+                "budget", f"cpu={self.cpu!r} and rate={self.rate!r}", "one of them"
+            )
         _check_cpu(self.cpu)
         if self.rate is not None and not (_is_number(self.rate) and 0 < self.rate < 1e300):
-            msg = f"budget: got rate={self.rate!r}; allowed: a positive number of tuples per second"
-            raise ConfigError(msg)
+            raise ConfigError.at(
+                "budget", f"rate={self.rate!r}", "a positive number of tuples per second"
+            )
         if self.memory is not None and not isinstance(self.memory, Rows):
             _parse_size(self.memory)
 
@@ -117,11 +118,11 @@ def refuse_too_much(budget: Budget) -> None:
     """Refuse more memory than this machine has: it would be no limit."""
     limit = None if isinstance(budget.memory, Rows) else budget.memory_limit
     if limit is not None and limit > machine_bytes():
-        msg = (
-            f"budget: got memory={budget.memory!r}; allowed: at most what this machine has, "
-            f"{machine_bytes() / 1e9:.3g} GB"
+        raise ConfigError.at(
+            "budget",
+            f"memory={budget.memory!r}",
+            f"at most what this machine has, {machine_bytes() / 1e9:.3g} GB",
         )
-        raise ConfigError(msg)
 
 
 def _is_number(value: object) -> bool:
@@ -136,11 +137,11 @@ def _check_cpu(cpu: object) -> None:
             return
     elif not isinstance(cpu, bool) and 0 < cpu <= 1:  # type: ignore[operator]
         return
-    msg = (
-        f"budget: got cpu={cpu!r}; allowed: a share of the cores above 0 and up to 1, or CPU time "
-        'for each batch such as "200 ms"'
+    raise ConfigError.at(
+        "budget",
+        f"cpu={cpu!r}",
+        'a share of the cores above 0 and up to 1, or CPU time for each batch such as "200 ms"',
     )
-    raise ConfigError(msg)
 
 
 def _parse_size(text: object) -> int:
@@ -148,9 +149,9 @@ def _parse_size(text: object) -> int:
     unit = _UNITS.get(found[2]) if found else None
     size = round(float(found[1]) * unit) if found and unit else 0
     if size <= 0:
-        msg = (
-            f'budget: got memory={text!r}; allowed: a positive size such as "64 MB", or rows(n) '
-            "for a number of tuples"
+        raise ConfigError.at(
+            "budget",
+            f"memory={text!r}",
+            'a positive size such as "64 MB", or rows(n) for a number of tuples',
         )
-        raise ConfigError(msg)
     return size

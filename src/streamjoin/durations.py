@@ -41,11 +41,9 @@ def parse_duration(value: Duration, argument: str) -> int:
     elif isinstance(value, str):
         us = _parse_text(value, argument)
     else:
-        msg = f"{argument}: got {value!r}; allowed: {_HINT}"
-        raise ConfigError(msg)
+        raise ConfigError.at(argument, repr(value), _HINT)
     if abs(us) > _LONGEST_US:
-        msg = f"{argument}: got {value!r}; allowed: at most 73,000 years"
-        raise ConfigError(msg)
+        raise ConfigError.at(argument, repr(value), "at most 73,000 years")
     return us
 
 
@@ -55,8 +53,7 @@ def _parse_text(text: str, argument: str) -> int:
         part = _PART.match(rest, at)
         unit = _unit(part[2]) if part else None
         if part is None or unit is None:
-            msg = f"{argument}: got {text!r}; allowed: {_HINT}"
-            raise ConfigError(msg)
+            raise ConfigError.at(argument, repr(text), _HINT)
         total += Fraction(part[1]) * unit
         at = part.end()
     return round(total)

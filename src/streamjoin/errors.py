@@ -6,15 +6,28 @@ is one sentence that names the argument, what came and what is allowed.
 Examples
 --------
 >>> try:
-...     raise ConfigError("window: got -1 s; allowed: a positive duration")
+...     raise ConfigError.at("window", "-1 s", "a positive duration")
 ... except StreamJoinError as error:
 ...     print(error)
 window: got -1 s; allowed: a positive duration
 """
 
+from typing import Self
+
 
 class StreamJoinError(Exception):
     """Base of every error that streamjoin raises on purpose."""
+
+    @classmethod
+    def at(cls, argument: str, got: object, allowed: object) -> Self:
+        """An argument, what came for it and what is allowed, as a sentence.
+
+        Examples
+        --------
+        >>> print(ConfigError.at("window", "-1 s", "a positive duration"))
+        window: got -1 s; allowed: a positive duration
+        """
+        return cls(f"{argument}: got {got}; allowed: {allowed}")
 
 
 class ConfigError(StreamJoinError, ValueError):

@@ -90,12 +90,11 @@ class LocalJoin:
     ) -> None:
         resolved = resolve((_in_microseconds(left), _in_microseconds(right)), **settings)
         if resolved.where is not None and resolved.where.rest:
-            msg = (
+            raise ConfigError(
                 f"where: {resolved.where.rest[0]!r} needs Spark to evaluate it; allowed here: "
                 "comparisons, arithmetic, abs, overlap, inner_product, BETWEEN, IN, IS NULL, AND, "
                 "OR, NOT"
             )
-            raise ConfigError(msg)
         if settings.get("budget") is not None:
             refuse_too_much(settings["budget"])
         self.join, self._costs = resolved.join, costs
@@ -118,8 +117,9 @@ class LocalJoin:
 
     def _feed(self, arrivals: tuple[Arrival, Arrival], now: int | None, end: bool) -> pa.Table:
         if self.state.watermark == END:
-            msg = "push: the streams have ended with finish(); allowed: a new LocalJoin"
-            raise ConfigError(msg)
+            raise ConfigError(
+                "push: the streams have ended with finish(); allowed: a new LocalJoin"
+            )
         logic = WindowJoinLogic(self.join, self.state, self.store)
         schema = _schema(self.join)
         started = thread_time_ns()
@@ -204,8 +204,9 @@ class LocalMultiJoin:
 
     def _feed(self, tables: Mapping[str, pa.Table], now: int | None, end: bool) -> pa.Table:
         if any(state.watermark == END for state in self.states):
-            msg = "push: the streams have ended with finish(); allowed: a new LocalMultiJoin"
-            raise ConfigError(msg)
+            raise ConfigError(
+                "push: the streams have ended with finish(); allowed: a new LocalMultiJoin"
+            )
         self.counts, self.late = Counts(), dict(self._none_late)
         found: list[pa.Table | None] = []
         measured: list[Observed] = []
@@ -376,8 +377,9 @@ class LocalTableJoin:
         try:
             shaped = rows.select(schema.names).cast(schema)
         except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            msg = f"rows: got {rows.schema.names}; allowed: {schema.names}, as the stream has"
-            raise DataError(msg) from None
+            raise DataError.at(
+                "rows", rows.schema.names, f"{schema.names}, as the stream has"
+            ) from None
         if isinstance(shaped, pa.Table):
             batches = shaped.combine_chunks().to_batches()
             shaped = batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
@@ -478,8 +480,7 @@ def run(
     """
     step_us = parse_duration(every, "every")
     if step_us <= 0:
-        msg = f"every: got {every!r}; allowed: a positive duration"
-        raise ConfigError(msg)
+        raise ConfigError.at("every", repr(every), "a positive duration")
     tables = left, right
     names = time if arrival is None else arrival
     columns = names if isinstance(names, tuple) else (names, names)
@@ -512,8 +513,7 @@ def _replay(
 def _steps(table: pa.Table, column: str, step_us: int) -> NDArray[np.int64]:
     """Number of the step in which each row arrives."""
     if column not in table.column_names or not pa.types.is_timestamp(table[column].type):
-        msg = f"arrival: got {column!r}; allowed: a timestamp column of the table"
-        raise DataError(msg)
+        raise DataError.at("arrival", repr(column), "a timestamp column of the table")
     times = table[column].cast(pa.timestamp("us"), safe=False).cast(pa.int64())
     first = pc.min(times).as_py() or 0  # a row without a time comes first; it is only counted
     found: NDArray[np.int64] = np.asarray(times.fill_null(first)) // step_us
@@ -525,8 +525,9 @@ def _shaped(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
     try:
         return table.select(schema.names).cast(schema, safe=False)
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        msg = f"{name}: got columns {table.schema.names}; allowed: those of the schema given before"
-        raise DataError(msg) from None
+        raise DataError.at(
+            name, f"columns {table.schema.names}", "those of the schema given before"
+        ) from None
 
 
 def _in_microseconds(schema: pa.Schema) -> pa.Schema:

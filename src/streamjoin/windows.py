@@ -28,11 +28,11 @@ class Rows:
     def __post_init__(self) -> None:
         whole = isinstance(self.n, Integral) and not isinstance(self.n, bool)
         if not whole or self.n < 1:
-            msg = f"window: got rows({self.n!r}); allowed: rows(n), n a whole number from 1 on"
-            raise ConfigError(msg)
+            raise ConfigError.at(
+                "window", f"rows({self.n!r})", "rows(n), n a whole number from 1 on"
+            )
         if self.n > _MOST:
-            msg = f"window: got rows({self.n}); allowed: rows(n), n at most {_MOST}"
-            raise ConfigError(msg)
+            raise ConfigError.at("window", f"rows({self.n})", f"rows(n), n at most {_MOST}")
         object.__setattr__(self, "n", int(self.n))  # a NumPy integer becomes a plain one
 
 

@@ -49,11 +49,10 @@ def save(calibration: Calibration) -> Path:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        msg = (
+        raise EngineError(
             f"the calibration cannot be stored at {path}: {error.strerror or error}; "
             "let STREAMJOIN_CALIBRATION name a file that can be written"
-        )
-        raise EngineError(msg) from error
+        ) from error
     return path
 
 

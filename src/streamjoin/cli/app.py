@@ -149,8 +149,7 @@ def dashboard_command(folders: Sequence[Path], host: str, port: int | None) -> N
     """Show the queries below some folders until Ctrl-C, and say where."""
     for folder in folders:
         if not folder.is_dir():
-            msg = f"FOLDER: got {folder}; allowed: a folder that exists"
-            raise ConfigError(msg)
+            raise ConfigError.at("FOLDER", folder, "a folder that exists")
     with start_dashboard(folders, host, port) as dashboard:
         lines = [f"Live page: {dashboard.url}"]
         if not is_loopback(host):
@@ -177,11 +176,10 @@ def command_beside(name: str) -> Any:
     for entry in entry_points(group="streamjoin.commands", name=name):
         if find_spec(entry.module.partition(".")[0]) is not None:
             return entry.load()
-    msg = (
+    raise ConfigError(
         f"{name}: not part of the installed package; allowed: in a clone of streamjoin's "
         f"repository, after `make install`, as `.venv/bin/streamjoin {name}`"
     )
-    raise ConfigError(msg)
 
 
 def run_app(arguments: Sequence[str] | None = None) -> int:

@@ -24,8 +24,9 @@ def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> No
         try:
             svg.write_text(explanation.to_svg(), encoding="utf-8")
         except OSError as error:
-            msg = f"--svg: got {str(svg)!r}: {error.strerror}; allowed: a file that can be written"
-            raise ConfigError(msg) from None
+            raise ConfigError.at(
+                "--svg", f"{str(svg)!r}: {error.strerror}", "a file that can be written"
+            ) from None
     if as_json:
         print(explanation.to_json())  # noqa: T201  # no console's folding
         return

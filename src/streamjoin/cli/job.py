@@ -89,8 +89,7 @@ def _comparison(settings: Settings, pipeline: "Pipeline") -> "Comparison | None"
     try:
         return Comparison.prepare(pipeline)
     except ConfigError as error:
-        msg = f"{settings.file}: key `run.compare`: got true, but {error}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"{settings.file}: key `run.compare`: got true, but {error}") from None
 
 
 def _kept(settings: Settings, pipeline: "Pipeline") -> str | None:
@@ -102,8 +101,7 @@ def _records(settings: Settings, pipeline: "Pipeline") -> Path | None:
     said = resolve(settings.file, settings.metrics.path)
     if said is not None and "://" in said:
         what = f"got {said!r}; allowed: a folder of this machine"
-        msg = f"{settings.file}: key `metrics.path`: {what}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{settings.file}: key `metrics.path`: {what}")
     folder = said or _kept(settings, pipeline)
     return None if folder is None or "://" in folder else Path(folder)
 
@@ -120,8 +118,9 @@ def recorder(job: Job, console: Console) -> Iterator[Recorder]:
         host, port = address_of(prometheus)
         exporter = start_exporter(port, host)
     except ConfigError as error:
-        msg = f"{file}: key `metrics.prometheus`: {str(error).removeprefix('port: ')}"
-        raise ConfigError(msg) from None
+        raise ConfigError(
+            f"{file}: key `metrics.prometheus`: {str(error).removeprefix('port: ')}"
+        ) from None
     with exporter:
         console.print(f"Numbers for Prometheus: {exporter.url}", soft_wrap=True)
         yield Recorder(file.stem, [*takers, exporter.see])

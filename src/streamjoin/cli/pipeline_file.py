@@ -204,8 +204,7 @@ def outcome(document: dict[str, Any], sources: Mapping[str, places.Source]) -> d
 def expect(holds: bool, key: str, what: str) -> None:
     """Refuse a file, unless something holds."""
     if not holds:
-        msg = f"key `{key}`: {what}"
-        raise ConfigError(msg)
+        raise ConfigError(f"key `{key}`: {what}")
 
 
 def _no_table(value: object, what: str) -> str:

@@ -41,8 +41,7 @@ def _spark_sink(file: Path, sink: places.Sink) -> "pipeline.Sink | pipeline.Batc
         try:
             table = postgres_sink(sink.address, sink.table, sink.pair_id)
         except ConfigError as error:
-            msg = f"{file}: key `sink.{str(error).replace(':', '`:', 1)}"
-            raise ConfigError(msg) from None
+            raise ConfigError(f"{file}: key `sink.{str(error).replace(':', '`:', 1)}") from None
         return pipeline.BatchSink(table, f"table {sink.table}")
     if isinstance(sink, places.KafkaSinkSection):
         from streamjoin.spark.kafka import FORMAT, KEY, KafkaSink
@@ -106,8 +105,7 @@ def resolve(file: Path, path: str | None) -> str | None:
     's3a://bucket/calls'
     """
     if path is not None and "\0" in path:
-        msg = f"{file}: got the path {path!r}; allowed: one without NUL"
-        raise ConfigError(msg)
+        raise ConfigError.at(file, f"the path {path!r}", "one without NUL")
     if path is None or re.match(r"[a-z][a-z0-9+.-]+:", path):
         return path
     return str((file.parent / path).resolve())

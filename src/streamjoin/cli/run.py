@@ -55,8 +55,7 @@ def run_command(
         Where Spark runs, whatever the file and the environment say.
     """
     if port is not None and not dashboard:
-        msg = f"--port: got {port}; allowed: with --dashboard only"
-        raise ConfigError(msg)
+        raise ConfigError.at("--port", port, "with --dashboard only")
     settings = read(file)
     if master is not None:
         settings = replace(settings, spark=_at(master, settings.spark))
@@ -73,11 +72,9 @@ def run_command(
 def _at(master: str, spark: Mapping[str, str]) -> dict[str, str]:
     """Spark's settings with this master."""
     if not re.fullmatch(r"local(\[.*\])?|spark://.*|k8s://.*|yarn", master):
-        msg = (
-            f"--master: got {master!r}; allowed: local[N], spark://HOST:PORT, yarn or"
-            " k8s://https://HOST:PORT"
+        raise ConfigError.at(
+            "--master", repr(master), "local[N], spark://HOST:PORT, yarn or k8s://https://HOST:PORT"
         )
-        raise ConfigError(msg)
     return {key: value for key, value in spark.items() if key != "spark.master"} | {
         "master": master
     }

@@ -111,8 +111,7 @@ def load_sql(file: Path) -> SqlFile:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        msg = f"{file}: cannot be read: {reason}"
-        raise ConfigError(msg) from None
+        raise ConfigError(f"{file}: cannot be read: {reason}") from None
     script = read_script(text, str(file))
     names = [stream.name for stream in script.streams]
     for source in script.query.streams.sources:

@@ -87,8 +87,7 @@ class TableFile:
         except StreamJoinError as error:
             name, _, rest = str(error).partition(": ")
             what = f"key `table.{name}`: {rest}" if name in ARGUMENTS else str(error)
-            msg = f"{self.file}: {what}"
-            raise type(error)(msg) from None
+            raise type(error)(f"{self.file}: {what}") from None
 
     def _arguments(self, checkpoint: str) -> dict[str, Any]:
         """The arguments of `streamjoin.table_join`."""
@@ -174,6 +173,5 @@ def _address(table: places.SqlSection, path: str | None) -> str:
     if table.path is None:
         return table.uri or ""
     if "://" in table.path:
-        msg = "path: got an address; allowed: a file (an address is a uri)"
-        raise ConfigError(msg)
+        raise ConfigError.at("path", "an address", "a file (an address is a uri)")
     return f"sqlite://{quote(str(path))}"

@@ -175,8 +175,7 @@ def _concat(chunks: list[pa.RecordBatch]) -> pa.RecordBatch:
     try:
         return pa.concat_batches(chunks)
     except pa.ArrowInvalid:  # 32-bit offsets
-        msg = (
+        raise DataError(
             "one shard got more than 2 GB of one column in a single batch; allowed: less (use more "
             "shards or smaller micro-batches)"
-        )
-        raise DataError(msg) from None
+        ) from None

@@ -34,11 +34,10 @@ def read_rows(blob: bytes, schema: pa.Schema) -> pa.RecordBatch:
         return pa.ipc.read_record_batch(buffer, schema)
     except (pa.ArrowException, OSError, EOFError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
-        msg = (
+        raise EngineError(
             f"rows came damaged from another task ({reason}); start the query again: nothing is"
             " lost"
-        )
-        raise EngineError(msg) from None
+        ) from None
 
 
 @lru_cache(maxsize=64)

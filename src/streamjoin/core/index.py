@@ -111,8 +111,7 @@ class HashIndex:
             at += array.nbytes
         end = int.from_bytes(memoryview(buffer)[at:], "little")
         if not mark == end == _MARK:
-            msg = "index: it was not written to its end"
-            raise ValueError(msg)
+            raise ValueError("index: it was not written to its end")
         known, groups, row_times, slots, rows = arrays
         return cls(bits, known, slots, groups, rows, row_times, earliest, latest)
 
@@ -147,8 +146,7 @@ class HashIndex:
         """
         bounds = self._bounds(keys, times, low, high)
         if max_pairs < 1:
-            msg = f"max_pairs: got {max_pairs}; allowed: a positive number"
-            raise ConfigError(msg)
+            raise ConfigError.at("max_pairs", max_pairs, "a positive number")
         return self._pieces(keys, times, bounds, min(len(keys), _MAX_RUNS), max_pairs)
 
     def edge(self, keys: Keys, times: Times, low: int, high: int, *, last: bool) -> Positions:
@@ -179,8 +177,7 @@ class HashIndex:
         check_rows(keys, times)
         for name, bound in (("low", low), ("high", high)):
             if not -(2**63) <= bound < 2**63:
-                msg = f"{name}: got {bound}; allowed: a 64-bit integer"
-                raise ConfigError(msg)
+                raise ConfigError.at(name, bound, "a 64-bit integer")
         return Bounds.of(low, high, self._earliest, self._latest)
 
     def _pieces(
@@ -207,14 +204,11 @@ def check_rows(keys: Keys, times: Times) -> None:
     """Refuse keys and times that are not int64 arrays of one length, or too long."""
     for name, array in (("keys", keys), ("times", times)):
         if array.dtype != np.int64 or array.ndim != 1:
-            msg = f"{name}: got {array.dtype} of {array.ndim} dimensions; allowed: int64 of one"
-            raise DataError(msg)
+            raise DataError.at(name, f"{array.dtype} of {array.ndim} dimensions", "int64 of one")
     if len(keys) != len(times):
-        msg = f"times: got {len(times)} for {len(keys)} keys; allowed: one for each key"
-        raise DataError(msg)
+        raise DataError.at("times", f"{len(times)} for {len(keys)} keys", "one for each key")
     if len(keys) > MAX_ROWS:
-        msg = f"keys: got {len(keys)} rows; allowed: at most {MAX_ROWS}, use more shards"
-        raise DataError(msg)
+        raise DataError.at("keys", f"{len(keys)} rows", f"at most {MAX_ROWS}, use more shards")
 
 
 def fixed(array: NDArray[np.int64]) -> NDArray[np.int64]:

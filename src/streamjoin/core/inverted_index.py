@@ -112,8 +112,7 @@ class InvertedIndex:
         check_rows(keys, times)
         for name, value in (("max_pairs", max_pairs), ("fewest", fewest)):
             if value < 1:
-                msg = f"{name}: got {value}; allowed: a positive number"
-                raise ConfigError(msg)
+                raise ConfigError.at(name, value, "a positive number")
         mine = self._table.times
         bounds = Bounds.of(low, high, int(mine[0]), int(mine[-1])) if len(mine) else None
         if bounds is None:

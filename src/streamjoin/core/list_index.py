@@ -65,11 +65,9 @@ class ListIndex:
         check_rows(keys, times)
         for name, bound in (("low", low), ("high", high)):
             if not -(2**63) <= bound < 2**63:
-                msg = f"{name}: got {bound}; allowed: a 64-bit integer"
-                raise ConfigError(msg)
+                raise ConfigError.at(name, bound, "a 64-bit integer")
         if max_pairs < 1:
-            msg = f"max_pairs: got {max_pairs}; allowed: a positive number"
-            raise ConfigError(msg)
+            raise ConfigError.at("max_pairs", max_pairs, "a positive number")
         return self._pieces(keys, times, low, high, max_pairs)
 
     def _pieces(

@@ -60,12 +60,10 @@ def unseal(blob: bytes | pa.Buffer) -> memoryview:
     """
     head, body = bytes(memoryview(blob)[:HEAD_BYTES]), memoryview(blob)[HEAD_BYTES:]
     if not is_sealed(head):
-        msg = "it has no mark"
-        raise ValueError(msg)
+        raise ValueError("it has no mark")
     version, _, checksum = head[len(_MARK) :].decode("ascii", "replace").partition(" ")
     if checksum != f"{zlib.crc32(body):08x}\n":
-        msg = "its checksum differs"
-        raise ValueError(msg)
+        raise ValueError("its checksum differs")
     if version != str(VERSION):
         raise UnknownVersionError(version)
     return body
@@ -84,5 +82,4 @@ def parse_json(text: bytes | str | memoryview) -> Any:
     try:
         return json.loads(bytes(text) if isinstance(text, memoryview) else text)
     except RecursionError:
-        msg = "it is nested too deeply"
-        raise ValueError(msg) from None
+        raise ValueError("it is nested too deeply") from None

@@ -164,8 +164,7 @@ def check(window: BasicWindow, blob: pa.Buffer) -> None:
     restore the checkpoint from a copy or start with a new one
     """
     if blob.size != window.size or zlib.crc32(blob) != window.checksum:
-        msg = (
+        raise StateError(
             f"stored basic window {window.slice} (batch {window.sequence}) is damaged: its checksum"
             " differs; restore the checkpoint from a copy or start with a new one"
         )
-        raise StateError(msg)

@@ -140,8 +140,7 @@ class Point:
         counts = _counts(metrics)
         others = metrics.at + metrics.batch + metrics.state_rows + span
         if not isfinite(sum(counts.values()) + others):
-            msg = "a count is not a number"
-            raise ValueError(msg)
+            raise ValueError("a count is not a number")
         return cls(
             at=metrics.at + metrics.seconds,
             span=span,

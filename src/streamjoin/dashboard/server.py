@@ -264,16 +264,14 @@ def start_dashboard(
 
 def _listen(host: str, port: int | None, handler: type[Handler]) -> "_Server":
     if port is not None and not 0 <= port <= 65535:
-        msg = f"port: got {port}; allowed: 0 to 65535"
-        raise ConfigError(msg)
+        raise ConfigError.at("port", port, "0 to 65535")
     tried = range(PORT, PORT + MOST_PORTS) if port is None else range(port, port + 1)
     for one in tried:
         server = _server(host, one, handler)
         if server is not None:
             return server
     taken = f"{tried[0]}" if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
-    msg = f"port: got {taken}, in use on {host}; allowed: one that is free, or 0 for any"
-    raise ConfigError(msg)
+    raise ConfigError.at("port", f"{taken}, in use on {host}", "one that is free, or 0 for any")
 
 
 def _server(host: str, port: int, handler: type[Handler]) -> "_Server | None":

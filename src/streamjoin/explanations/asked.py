@@ -93,21 +93,20 @@ def rates_by_join(rates: Rates, joins: Sequence[AnyPlan]) -> dict[str, JoinRates
         return {}
     known = {join.name: join for join in joins if join.inputs}
     if not known:
-        msg = f"rates: got {rates!r} for a join with a table; allowed: with joins of streams"
-        raise ConfigError(msg)
+        raise ConfigError.at("rates", f"{rates!r} for a join with a table", "with joins of streams")
     by_name: Mapping[str, object] | None = None
     if isinstance(rates, Mapping) and not any(isinstance(r, int | float) for r in rates.values()):
         by_name = rates
     first = next(iter(known.values()))
     if by_name is None and len(known) > 1:
         form = "(left, right)" if first.stream_names is None else "{'a': 300, ...}"
-        msg = f"rates: got {rates!r} for {len(known)} joins; allowed: {{{first.name!r}: {form}}}"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "rates", f"{rates!r} for {len(known)} joins", f"{{{first.name!r}: {form}}}"
+        )
     by_name = {first.name: rates} if by_name is None else by_name
     for name, given in by_name.items():
         if name not in known:
-            msg = f"rates: got a join {name!r}; allowed: {', '.join(known)}"
-            raise ConfigError(msg)
+            raise ConfigError.at("rates", f"a join {name!r}", ", ".join(known))
         _check_rates(given, known[name].stream_names)
     return dict(by_name)  # type: ignore[arg-type]  # checked
 
@@ -124,14 +123,15 @@ def selectivities_by_join(
     streams = [join for join in joins if join.inputs]
     meant = [join for join in streams if join.stream_names is not None] or streams
     if len(meant) != 1:
-        msg = f"selectivities: got {selectivities!r} with {len(streams)} joins; allowed: with one"
-        raise ConfigError(msg)
-    if meant[0].stream_names is None and not is_share(selectivities):
-        msg = (
-            f"selectivities: got {selectivities!r} with two streams; allowed: the share of pairs "
-            "that match, above 0 and up to 1"
+        raise ConfigError.at(
+            "selectivities", f"{selectivities!r} with {len(streams)} joins", "with one"
         )
-        raise ConfigError(msg)
+    if meant[0].stream_names is None and not is_share(selectivities):
+        raise ConfigError.at(
+            "selectivities",
+            f"{selectivities!r} with two streams",
+            "the share of pairs that match, above 0 and up to 1",
+        )
     return {meant[0].name: selectivities}
 
 
@@ -140,14 +140,12 @@ def _check_rates(rates: object, names: Sequence[str] | None) -> None:
     if names is None:
         two = list(rates) if isinstance(rates, tuple | list) else []
         if len(two) != 2 or not all(isinstance(r, int | float) and 0 < r < math.inf for r in two):
-            msg = f"rates: got {rates!r}; allowed: a pair (left, right) of rows per second"
-            raise ConfigError(msg)
+            raise ConfigError.at("rates", repr(rates), "a pair (left, right) of rows per second")
         return
     given = rates if isinstance(rates, Mapping) else {}
     if set(given) != set(names) or not all(map(_is_positive, given.values())):
         example = ", ".join(f"{name!r}: 300" for name in names)
-        msg = f"rates: got {rates!r}; allowed: rows per second of each stream, {{{example}}}"
-        raise ConfigError(msg)
+        raise ConfigError.at("rates", repr(rates), f"rows per second of each stream, {{{example}}}")
 
 
 def _is_positive(rate: object) -> bool:

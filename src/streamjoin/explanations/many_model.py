@@ -163,13 +163,11 @@ def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
         place = by_streams.get(frozenset(map(tree.names.index, names))) if known else None
         if place is None:
             allowed = ", ".join(repr(tree.label(node)) for node in joins)
-            msg = f"selectivities: got {label!r}; allowed: the plan's joins, {allowed}"
-            raise ConfigError(msg)
+            raise ConfigError.at("selectivities", repr(label), f"the plan's joins, {allowed}")
         sigmas[place] = sigma
     for sigma in sigmas:
         if not is_share(sigma):
-            msg = f"selectivities: got {sigma!r}; allowed: shares above 0 and up to 1"
-            raise ConfigError(msg)
+            raise ConfigError.at("selectivities", repr(sigma), "shares above 0 and up to 1")
     return [float(sigma) for sigma in sigmas]
 
 

@@ -69,8 +69,9 @@ def position_of(
         return found
     close = get_close_matches(str(name), schema.names, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    msg = f"{argument}: {owner} has no column {name!r}{hint}; allowed: {', '.join(schema.names)}"
-    raise DataError(msg)
+    raise DataError(
+        f"{argument}: {owner} has no column {name!r}{hint}; allowed: {', '.join(schema.names)}"
+    )
 
 
 def kind_name(data_type: pa.DataType) -> str:
@@ -109,19 +110,19 @@ def output_columns(
             columns.append(_column(streams[s], s, i, suffix))
     twice = naming.twice(column.name for column in columns)
     if twice:
-        msg = (
+        raise ConfigError(
             f"suffixes: with {suffixes!r} the result has column {twice[1]!r} twice; "
             "allowed: suffixes that keep all names apart"
         )
-        raise ConfigError(msg)
     return tuple(columns)
 
 
 def with_weight(columns: tuple[OutputColumn, ...], naming: Naming) -> tuple[OutputColumn, ...]:
     """The result's columns, and one that says how many pairs each row stands for."""
     if naming.find([column.name for column in columns], WEIGHT_NAME) is not None:
-        msg = f"weights: the result has a column {WEIGHT_NAME!r}; allowed: other names (rename it)"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"weights: the result has a column {WEIGHT_NAME!r}; allowed: other names (rename it)"
+        )
     return (*columns, OutputColumn(0, WEIGHT, WEIGHT_NAME, pa.float64()))
 
 

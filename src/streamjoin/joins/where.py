@@ -85,8 +85,7 @@ def parse_where(
     from streamjoin.sql_text.conjuncts import conjuncts
 
     if not isinstance(text, str) or not text.strip():
-        msg = f"where: got {text!r}; allowed: a SQL condition such as 'left.x < right.y'"
-        raise ConfigError(msg)
+        raise ConfigError.at("where", repr(text), "a SQL condition such as 'left.x < right.y'")
     parts = conjuncts(text, Columns(schemas, naming), time_zone)
     understood = [part for part in parts if isinstance(part, Expression)]
     band, conditions = find_band(understood)

@@ -120,8 +120,7 @@ def from_line(line: str) -> Record | None:
 
 
 def _refuse(constant: str) -> float:
-    msg = f"{constant} is no number to draw"
-    raise ValueError(msg)
+    raise ValueError(f"{constant} is no number to draw")
 
 
 def _is_sound(field: tuple[str, Any]) -> bool:

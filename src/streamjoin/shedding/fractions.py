@@ -38,11 +38,11 @@ class BasicWindows:
     def __post_init__(self) -> None:
         if self.values.shape != self.costs.shape or self.values.ndim != 1:
             got = f"{self.values.shape} for {self.costs.shape} costs"
-            msg = f"values: got {got}; allowed: one for each basic window"
-            raise DataError(msg)
+            raise DataError.at("values", got, "one for each basic window")
         if not bool(np.all(np.isfinite(self.values) & (self.costs >= 0) & (self.costs < np.inf))):
-            msg = "values, costs: got numbers out of range; allowed: finite ones, no negative cost"
-            raise DataError(msg)
+            raise DataError.at(
+                "values, costs", "numbers out of range", "finite ones, no negative cost"
+            )
 
 
 Sides = tuple[BasicWindows, BasicWindows]
@@ -164,11 +164,9 @@ def choose_fractions(policy: str, sides: Sides, budget: float) -> tuple[FloatArr
     ra+tc+jd  [0. 0.] [1. 1.] 5.0
     """
     if policy not in POLICIES:
-        msg = f"policy: got {policy!r}; allowed: {', '.join(map(repr, POLICIES))}"
-        raise ConfigError(msg)
+        raise ConfigError.at("policy", repr(policy), ", ".join(map(repr, POLICIES)))
     if not budget >= 0:
-        msg = f"budget: got {budget}; allowed: 0 or more"
-        raise ConfigError(msg)
+        raise ConfigError.at("budget", budget, "0 or more")
     if policy == "best":
         return knapsack(sides, budget)
     totals = float(sides[0].costs.sum()), float(sides[1].costs.sum())

@@ -114,8 +114,7 @@ def limits_of(
 ) -> Shedding:
     """Limits of a join that runs in one shard on one core, or an error that names the argument."""
     if not isinstance(budget, Budget):
-        msg = f"budget: got {budget!r}; allowed: a Budget such as Budget(cpu=0.5)"
-        raise ConfigError(msg)
+        raise ConfigError.at("budget", repr(budget), "a Budget such as Budget(cpu=0.5)")
     reactions = _reactions(shed, budget)
     _check_join(budget, how, has_row_windows)
     selective = reactions != DROP
@@ -148,20 +147,21 @@ def refuse_without_budget(**given: object) -> None:
     """
     for argument, value in given.items():
         if value is not None and (argument, value) != ("split", BEST):
-            msg = f"{argument}: got {value!r} without a budget; allowed: only with one"
-            raise ConfigError(msg)
+            raise ConfigError.at(argument, f"{value!r} without a budget", "only with one")
 
 
 def _check_join(budget: Budget, how: str, has_row_windows: bool) -> None:
     if how != "inner":
-        msg = (
-            f"budget: got {budget.describe()} with how={how!r}; allowed: only with 'inner' (of"
-            " a row without a partner it is not known whether the partner was left out)"
+        raise ConfigError.at(
+            "budget",
+            f"{budget.describe()} with how={how!r}",
+            "only with 'inner' (of a row without a partner it is not known whether the partner was"
+            " left out)",
         )
-        raise ConfigError(msg)
     if has_row_windows:
-        msg = f"budget: got {budget.describe()} with a window of rows; allowed: windows of time"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "budget", f"{budget.describe()} with a window of rows", "windows of time"
+        )
 
 
 def _reactions(shed: Shed, budget: Budget) -> tuple[str, ...]:
@@ -171,23 +171,24 @@ def _reactions(shed: Shed, budget: Budget) -> tuple[str, ...]:
     words = (shed,) if isinstance(shed, str) else tuple(shed) if isinstance(shed, list) else None
     words = SELECTIVE if words == SELECTIVE[:1] else words
     if words not in (SELECTIVE, LAG, DROP):
-        msg = (
-            f"shed: got {shed!r}; allowed: 'selective', 'drop', or ['selective', 'lag'] for "
-            "batches that take longer rather than to turn rows away"
+        raise ConfigError.at(
+            "shed",
+            repr(shed),
+            "'selective', 'drop', or ['selective', 'lag'] for batches that take longer rather than"
+            " to turn rows away",
         )
-        raise ConfigError(msg)
     if words != DROP and budget.cpu is None:
-        msg = (
-            f"shed: got {shed!r} with {budget.describe()}; allowed: 'drop' (only cpu is selective)"
+        raise ConfigError.at(
+            "shed", f"{shed!r} with {budget.describe()}", "'drop' (only cpu is selective)"
         )
-        raise ConfigError(msg)
     return words
 
 
 def _check_policy(split: str) -> None:
     if split not in POLICIES:
-        msg = f"split: got {split!r}; allowed where comparisons are chosen: {', '.join(POLICIES)}"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"split: got {split!r}; allowed where comparisons are chosen: {', '.join(POLICIES)}"
+        )
 
 
 def _check_split(budget: Budget, split: str) -> None:
@@ -198,8 +199,9 @@ def _check_split(budget: Budget, split: str) -> None:
         kind = {(True, False): "cpu or rate", (False, True): "memory"}.get(
             (has_cpu, has_memory), "cpu or rate and memory"
         )
-        msg = f"split: got {split!r}; allowed with a budget of {kind}: {', '.join(names)}"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"split: got {split!r}; allowed with a budget of {kind}: {', '.join(names)}"
+        )
 
 
 @dataclass

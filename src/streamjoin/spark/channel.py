@@ -200,11 +200,10 @@ class ShardChannel:
         self.channel.remove(file for (label, _), file in files if label == self.label)
         for hot in keys:
             self.tell_hot(hot)
-        msg = (
+        raise StateError(
             f"hot_keys: files in {self.channel.folder!r} were lost or changed and have been "
             "written again; start the query again (the folder must be one that all machines see)"
         )
-        raise StateError(msg)
 
     def tell_hot(self, hot: HotKey) -> None:
         """Write a decision; the same one, written by another run, is left alone."""

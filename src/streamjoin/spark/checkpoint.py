@@ -48,17 +48,18 @@ class CheckpointLog:
         """Read it through Spark, which knows file systems that Python does not."""
         begun, commits, query = _log_files(spark, checkpoint)
         if not commits or query is None:
-            msg = (
-                f"checkpoint: got {checkpoint!r}; allowed: the checkpointLocation of a query that"
-                " has finished a batch"
+            raise ConfigError.at(
+                "checkpoint",
+                repr(checkpoint),
+                "the checkpointLocation of a query that has finished a batch",
             )
-            raise ConfigError(msg)
         committed = max(commits)
         made = {batch: json.loads(begun[batch].split("\n")[1])["conf"] for batch in sorted(begun)}
         provider = made[committed][_PROVIDER]
         if provider != STATE_SETTINGS[_PROVIDER]:
-            msg = f"checkpoint: its state is in {provider}; allowed: {STATE_SETTINGS[_PROVIDER]}"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"checkpoint: its state is in {provider}; allowed: {STATE_SETTINGS[_PROVIDER]}"
+            )
         return cls(
             json.loads(query)["id"],
             committed,
@@ -86,17 +87,15 @@ class CheckpointLog:
         if last == self.committed:
             return
         if last not in self.moves:
-            msg = (
+            raise StateError(
                 f"checkpoint: batch {last} was begun and not finished; start the query once more"
                 " and stop it after a batch"
             )
-            raise StateError(msg)
         if self.partitions[last] != partitions:
-            msg = (
+            raise StateError(
                 f"partitions: got {partitions}; allowed: {self.partitions[last]}, since an earlier"
                 " rescale to that number was cut short and has to be finished first"
             )
-            raise StateError(msg)
 
 
 def _log_files(

@@ -70,8 +70,9 @@ def filtered(
     """Let Spark check a condition, over structs that are called as the streams are."""
     clash = naming_of(result.sparkSession).twice([*result.columns, *streams])
     if clash:
-        msg = f"where: the result has a column {clash[0]!r}; allowed: other names (rename it)"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"where: the result has a column {clash[0]!r}; allowed: other names (rename it)"
+        )
     names = [named(name) for name in result.columns]
     return result.select(*names, *as_structs(streams)).filter(condition).select(*names)
 
@@ -80,10 +81,9 @@ def refuse_collation(frame: DataFrame, position: int, argument: str = "on") -> N
     """Refuse to compare a column whose strings are not compared by their bytes."""
     field = frame.schema.fields[position]
     for collation in _collations(field.dataType) - {"UTF8_BINARY"}:
-        msg = (
+        raise DataError(
             f"{argument}: {field.name!r} has collation {collation}; allowed: UTF8_BINARY (cast it)"
         )
-        raise DataError(msg)
 
 
 def _collations(kind: DataType) -> set[str]:

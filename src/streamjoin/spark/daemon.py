@@ -53,8 +53,7 @@ def warm_up() -> None:
 
 def _require_one_thread() -> None:
     if not _THREADS.is_dir() or len(list(_THREADS.iterdir())) > 1:
-        msg = "a process with other threads should not fork"
-        raise EngineError(msg)
+        raise EngineError("a process with other threads should not fork")
 
 
 @contextmanager

@@ -29,12 +29,12 @@ def explain_frame(
     a left row of time t meets right rows from t to t + 10 minutes
     """
     if not isinstance(frame, DataFrame):
-        msg = f"frame: got {type(frame).__name__}; allowed: a DataFrame or a pipeline file's path"
-        raise ConfigError(msg)
+        raise ConfigError.at("frame", type(frame).__name__, "a DataFrame or a pipeline file's path")
     text = plan_text(frame)
     if not plans_of(text):
-        msg = "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns"
-        raise ConfigError(msg)
+        raise ConfigError(
+            "frame: the DataFrame comes from no join of streamjoin; allowed: what sj.join returns"
+        )
     cores = n_cores(frame.sparkSession)
     return explain_text(text, cores, rates, selectivities, sources)
 

@@ -27,14 +27,14 @@ def address(folder: str) -> str:
 def reachable(folder: object, argument: str, allowed: str) -> str:
     """The address of a user's folder, or an error that names the argument."""
     if not isinstance(folder, str | Path) or not str(folder):
-        msg = f"{argument}: got {folder!r}; allowed: {allowed}"
-        raise ConfigError(msg)
+        raise ConfigError.at(argument, repr(folder), allowed)
     found = address(str(folder))
     try:
         system_of(found)
     except (pa.ArrowInvalid, OSError) as error:
-        msg = f"{argument}: got {found!r}, which cannot be reached ({error}); allowed: {allowed}"
-        raise ConfigError(msg) from None
+        raise ConfigError.at(
+            argument, f"{found!r}, which cannot be reached ({error})", allowed
+        ) from None
     return found
 
 

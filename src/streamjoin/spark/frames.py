@@ -302,8 +302,7 @@ def _rates(rates: object) -> tuple[float, float]:
     numbers = isinstance(rates, tuple | list) and len(rates) == 2
     if numbers and all(isinstance(r, int | float) and 0 < r < float("inf") for r in rates):  # type: ignore[attr-defined]
         return float(rates[0]), float(rates[1])  # type: ignore[index]
-    msg = f"rates: got {rates!r}; allowed: a pair (left, right) of positive numbers"
-    raise ConfigError(msg)
+    raise ConfigError.at("rates", repr(rates), "a pair (left, right) of positive numbers")
 
 
 def _routing(join: WindowJoin, n_shards: int, rates: tuple[float, float]) -> Routing:
@@ -313,20 +312,19 @@ def _routing(join: WindowJoin, n_shards: int, rates: tuple[float, float]) -> Rou
 def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
     for argument, frame in (("left", left), ("right", right)):
         if not isinstance(frame, DataFrame):
-            msg = f"{argument}: got {type(frame).__name__}; allowed: a DataFrame"
-            raise ConfigError(msg)
+            raise ConfigError.at(argument, type(frame).__name__, "a DataFrame")
     if left.isStreaming != right.isStreaming:
         batch = "right" if left.isStreaming else "left"
-        msg = f"{batch}: got a batch DataFrame with a streaming one; allowed: both of one kind"
-        raise ConfigError(msg)
+        raise ConfigError.at(batch, "a batch DataFrame with a streaming one", "both of one kind")
 
 
 def _time_zone(frame: DataFrame, where: str | None) -> str:
     """The session's time zone; a predicate also needs Spark's default arithmetic."""
     conf = frame.sparkSession.conf
     if where is not None and conf.get("spark.sql.ansi.enabled", "true") != "true":
-        msg = "spark.sql.ansi.enabled: got 'false' with a `where`; allowed: 'true', the default"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "spark.sql.ansi.enabled", "'false' with a `where`", "'true', the default"
+        )
     return str(conf.get("spark.sql.session.timeZone"))
 
 

@@ -219,5 +219,4 @@ def _number(options: Mapping[str, str], name: str, default: float) -> float:
     try:
         return float(value)
     except ValueError:
-        msg = f"{name}: got {value!r}; allowed: a number"
-        raise ConfigError(msg) from None
+        raise ConfigError.at(name, repr(value), "a number") from None

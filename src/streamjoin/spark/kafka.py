@@ -47,12 +47,11 @@ def require_connector(spark: SparkSession) -> None:
     jvm = spark._jvm
     assert jvm is not None
     if not jvm.org.apache.spark.util.Utils.classIsLoadable(PROVIDER):
-        msg = (
+        raise EngineError(
             "Spark's connector for Kafka is not there; set spark.jars.packages to "
             f"{CONNECTOR}:{pyspark.__version__}, or spark.jars to its jar files, or get them "
             "with `make jars` in a clone"
         )
-        raise EngineError(msg)
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,9 @@ class KafkaSource(Source):
         rows = messages.select(value, *_OWN)
         kind = rows.schema[_MESSAGE].dataType
         if not isinstance(kind, StructType):
-            msg = f"schema: got {self.schema!r}; allowed: columns such as 'id BIGINT, at TIMESTAMP'"
-            raise ConfigError(msg)
+            raise ConfigError.at(
+                "schema", repr(self.schema), "columns such as 'id BIGINT, at TIMESTAMP'"
+            )
         columns = [F.col(_MESSAGE).getField(name).alias(name) for name in kind.names]
         if not self.select:
             return rows.select(*columns)

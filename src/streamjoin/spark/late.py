@@ -40,11 +40,10 @@ class LateSink:
         found = reachable(folder, "late_rows", "a folder, or its address (s3://, hdfs://)")
         for stream, of in streams.items():
             if naming.find(of.schema.names, LATE_BY) is not None:
-                msg = (
+                raise ConfigError(
                     f"late_rows: the {stream} stream has a column {LATE_BY!r}; "
                     "allowed: other names (rename it)"
                 )
-                raise ConfigError(msg)
         return cls(found, name)
 
     def write(self, late: Late, run: Run, shard: int, sequence: int) -> None:

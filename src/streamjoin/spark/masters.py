@@ -71,11 +71,10 @@ def require_answer(master: str) -> None:
     """
     reasons = [_no_answer(*address) for address in _addresses(master)]
     if reasons and all(reasons):
-        msg = (
+        raise EngineError(
             f"master: nothing answers at {master!r} ({reasons[0]}); start Spark's master there, or"
             " name the one that runs"
         )
-        raise EngineError(msg)
 
 
 def _no_answer(host: str, port: int) -> str | None:
@@ -131,13 +130,12 @@ def _wait_for_executors(context: "SparkContext") -> None:
     while not seen or time.monotonic() - since < _SETTLED_SECONDS:
         if not seen and time.monotonic() - begin > _EXECUTOR_SECONDS:
             conf = context.getConf()
-            msg = (
+            raise EngineError(
                 f"master: no executor has started for {context.master!r} within"
                 f" {_EXECUTOR_SECONDS:.0f} seconds; see that a worker has as much free as"
                 f" spark.executor.memory ({conf.get('spark.executor.memory', '1g')}) and"
                 " spark.executor.cores ask for, and that it reaches this machine"
             )
-            raise EngineError(msg)
         time.sleep(0.1)
         now = _cores(context)
         if now != seen:
@@ -149,8 +147,9 @@ def _cores(context: "SparkContext") -> list[int]:
     """Cores of each executor that is there."""
     spark = context._jsc.sc()
     if spark.isStopped():
-        msg = f"master: {context.master!r} has ended the application; see the master's log"
-        raise EngineError(msg)
+        raise EngineError(
+            f"master: {context.master!r} has ended the application; see the master's log"
+        )
     listed = spark.statusStore().executorList(True)
     found = [listed.apply(i) for i in range(listed.size())]
     return [each.totalCores() for each in found if each.id() != "driver"]
@@ -172,8 +171,7 @@ def _addresses(master: str) -> list[tuple[str, int]]:
     found = [_ADDRESS.fullmatch(each) for each in master.removeprefix(_STANDALONE).split(",")]
     addresses = [(each[1].strip("[]"), int(each[2])) for each in found if each]
     if len(addresses) < len(found) or not all(_can_be(*each) for each in addresses):
-        msg = f"master: got {master!r}; allowed: {_STANDALONE}HOST:PORT"
-        raise ConfigError(msg)
+        raise ConfigError.at("master", repr(master), f"{_STANDALONE}HOST:PORT")
     return addresses
 
 

@@ -213,8 +213,7 @@ def multi_join(
     if where is None:
         return result
     if not isinstance(where, str) or not where.strip():
-        msg = f"where: got {where!r}; allowed: a SQL condition such as 'a.x < b.y'"
-        raise ConfigError(msg)
+        raise ConfigError.at("where", repr(where), "a SQL condition such as 'a.x < b.y'")
     return filtered(result, _columns_by_stream(resolved), where)
 
 
@@ -262,11 +261,11 @@ def _shared_folder(
         return None
     folder = given or find_folder(None, spark, wanted=True)
     if folder is None and n_steps > 1:
-        msg = (
-            "shared: got no folder for a budget of joins on different keys; allowed: a folder that "
-            "all machines see, or spark.sql.streaming.checkpointLocation set"
+        raise ConfigError.at(
+            "shared",
+            "no folder for a budget of joins on different keys",
+            "a folder that all machines see, or spark.sql.streaming.checkpointLocation set",
         )
-        raise ConfigError(msg)
     return folder
 
 
@@ -338,13 +337,10 @@ def _columns_of(resolved: ResolvedPlan, stream: str) -> list[str]:
 def _refuse_other_frames(streams: Mapping[str, DataFrame]) -> None:
     for name, frame in streams.items():
         if not isinstance(frame, DataFrame):
-            msg = f"streams: got {type(frame).__name__} for {name!r}; allowed: a DataFrame"
-            raise ConfigError(msg)
+            raise ConfigError.at("streams", f"{type(frame).__name__} for {name!r}", "a DataFrame")
     kinds = {name: frame.isStreaming for name, frame in streams.items()}
     if len(set(kinds.values())) > 1:
         batch = next(name for name, streaming in kinds.items() if not streaming)
-        msg = (
-            f"streams: got a batch DataFrame for {batch!r} with streaming ones; allowed: all of "
-            "one kind"
+        raise ConfigError.at(
+            "streams", f"a batch DataFrame for {batch!r} with streaming ones", "all of one kind"
         )
-        raise ConfigError(msg)

@@ -74,8 +74,7 @@ def n_shards_of(asked: int | None, spark: SparkSession, n_partitions: int) -> in
         most = MOST_SHARDS if has_fixed_partitions(spark) else n_cores(spark)
         return min(n_partitions, most)
     if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MOST_SHARDS:
-        msg = f"shards: got {asked!r}; allowed: a whole number from 1 to {MOST_SHARDS}"
-        raise ConfigError(msg)
+        raise ConfigError.at("shards", repr(asked), f"a whole number from 1 to {MOST_SHARDS}")
     return asked
 
 
@@ -143,33 +142,34 @@ def _arrow_field(field: StructField, argument: str) -> pa.Field:
     try:
         return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"))
     except PySparkException:
-        msg = (
+        raise DataError(
             f"{argument}: column {field.name!r} has type {field.dataType.simpleString()}, which"
             " cannot be sent to Python; allowed: types that Arrow has (drop or cast it)"
-        )
-        raise DataError(msg) from None
+        ) from None
 
 
 def check_name(name: object, *frames: DataFrame) -> None:
     """Refuse a name for counters that a join before has."""
     if not isinstance(name, str) or not name:
-        msg = f"name: got {name!r}; allowed: a non-empty string"
-        raise ConfigError(msg)
+        raise ConfigError.at("name", repr(name), "a non-empty string")
     if any(plan.name == name for frame in frames for plan in plans_of(frame)):
-        msg = f"name: {name!r} is the name of a join before this one; allowed: another name"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"name: {name!r} is the name of a join before this one; allowed: another name"
+        )
 
 
 def refuse_budget(budget: Budget, frame: DataFrame) -> None:
     """Refuse a budget where it would mean nothing."""
     if not frame.isStreaming:
-        msg = "budget: got one for batch DataFrames; allowed: with streams (their time is budgeted)"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "budget", "one for batch DataFrames", "with streams (their time is budgeted)"
+        )
     refuse_too_much_memory(budget, frame.sparkSession)
 
 
 def refuse_freshness(frame: DataFrame) -> None:
     """Refuse freshness where nearly nothing would be fresh: at the end of all rows."""
     if not frame.isStreaming:
-        msg = "freshness: got one for batch DataFrames; allowed: with streams (tables have no now)"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "freshness", "one for batch DataFrames", "with streams (tables have no now)"
+        )

@@ -54,8 +54,9 @@ def with_pair_id(frame: DataFrame, name: str = PAIR_ID) -> DataFrame:
     None 6d5da52c570462d94f15df949a29adb7
     """
     if naming_of(frame.sparkSession).find(frame.columns, name) is not None:
-        msg = f"name: got {name!r}, which is a column; allowed: a name that the frame does not have"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "name", f"{name!r}, which is a column", "a name that the frame does not have"
+        )
     return frame.withColumn(name, pair_id_of(frame))
 
 
@@ -79,11 +80,10 @@ def _refuse(frame: DataFrame) -> None:
     refuse_duplicates(frame.columns, "frame", naming_of(frame.sparkSession))
     for field in frame.schema:
         if any(isinstance(kind, VariantType) for kind in _leaves(field.dataType)):
-            msg = (
+            raise DataError(
                 f"frame: column {field.name!r} has variants, which cannot be compared; allowed: "
                 "all other types, so select parts of it, or its text"
             )
-            raise DataError(msg)
 
 
 def _leaves(kind: DataType) -> Iterator[DataType]:

@@ -114,8 +114,7 @@ class Sink:
         try:
             made = frame if self.pair_id is None else with_pair_id(frame, self.pair_id)
         except ConfigError as error:
-            msg = f"sink.pair_id: {str(error).removeprefix('name: ')}"
-            raise ConfigError(msg) from None
+            raise ConfigError(f"sink.pair_id: {str(error).removeprefix('name: ')}") from None
         writer = made.writeStream.format(self.format).options(**self.options)
         return writer if self.path is None else writer.option("path", self.path)
 

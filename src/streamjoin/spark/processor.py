@@ -190,8 +190,9 @@ def read_agreed(directory: bytes, agreed: dict[str, str]) -> dict[str, Any]:
         values: dict[str, Any] = parse_json(directory)
         before = dict(values.pop("agreed"))
     except (ValueError, KeyError, TypeError, AttributeError):
-        msg = "the checkpoint holds no readable directory of this join; use a new one"
-        raise StateError(msg) from None
+        raise StateError(
+            "the checkpoint holds no readable directory of this join; use a new one"
+        ) from None
     refuse_other(before, agreed)
     return values
 

@@ -71,13 +71,11 @@ def record(
     ...     pass  # start queries
     """
     if not isinstance(spark, SparkSession) and not is_connect(spark):
-        msg = f"spark: got {type(spark).__name__}; allowed: a SparkSession"
-        raise ConfigError(msg)
+        raise ConfigError.at("spark", type(spark).__name__, "a SparkSession")
     if files == BESIDE and is_connect(spark):
-        msg = (
-            f"files: got {BESIDE!r} with Spark Connect; allowed: a folder of this machine, or None"
+        raise ConfigError.at(
+            "files", f"{BESIDE!r} with Spark Connect", "a folder of this machine, or None"
         )
-        raise ConfigError(msg)
     with ExitStack() as stack:
         takers: list[OnRecord] = [log_decision] if log else []
         url = None

@@ -86,8 +86,7 @@ def refuse_too_much_memory(budget: Budget, spark: SparkSession) -> None:
 def _check_version(version: str) -> None:
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SPARK:
         oldest = ".".join(map(str, OLDEST_SPARK))
-        msg = f"Spark: got version {version}; allowed: {oldest} or newer"
-        raise EngineError(msg)
+        raise EngineError(f"Spark: got version {version}; allowed: {oldest} or newer")
 
 
 def _explicit(spark: SparkSession) -> dict[str, str]:
@@ -104,8 +103,7 @@ def _want(spark: SparkSession, key: str, value: str, got: str | None) -> None:
     if got is None:
         _set(spark, key, value)
     elif got != value:
-        msg = f"{key}: got {got!r}; allowed: {value!r} (set it before the query starts)"
-        raise ConfigError(msg)
+        raise ConfigError.at(key, repr(got), f"{value!r} (set it before the query starts)")
 
 
 def _check_workers(spark: SparkSession) -> None:
@@ -114,11 +112,10 @@ def _check_workers(spark: SparkSession) -> None:
     if worker is None or (
         os.path.abspath(worker) != os.path.abspath(sys.executable) and not _can_join(worker)
     ):
-        msg = (
+        raise EngineError(
             f"PYSPARK_PYTHON: Spark runs its workers with {spark.sparkContext.pythonExec!r}, which "
             f"has no streamjoin; set PYSPARK_PYTHON={sys.executable} before the session starts"
         )
-        raise EngineError(msg)
 
 
 def _check_driver(python: str) -> None:
@@ -132,11 +129,10 @@ def _check_driver(python: str) -> None:
     streamjoin.errors.EngineError: PYSPARK_PYTHON: Spark starts './no/such/python' on the driver ...
     """
     if shutil.which(python) is None:
-        msg = (
+        raise EngineError(
             f"PYSPARK_PYTHON: Spark starts {python!r} on the driver too, and it is not there; start"
             " from a folder that has it, or name one that is on all machines"
         )
-        raise EngineError(msg)
 
 
 @lru_cache(maxsize=8)

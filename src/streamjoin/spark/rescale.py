@@ -62,11 +62,9 @@ def rescale(
     streamjoin.errors.ConfigError: checkpoint: got 'no/such/folder'; allowed: ...
     """
     if not isinstance(partitions, int) or isinstance(partitions, bool) or partitions < 1:
-        msg = f"partitions: got {partitions!r}; allowed: a whole number from 1"
-        raise ConfigError(msg)
+        raise ConfigError.at("partitions", repr(partitions), "a whole number from 1")
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        msg = "spark: got a Spark Connect session; allowed: a classic one"
-        raise ConfigError(msg)
+        raise ConfigError.at("spark", "a Spark Connect session", "a classic one")
     log = CheckpointLog.read(spark, str(checkpoint))
     _refuse_running(spark, log)
     sink = None if output is None else _sink_log(spark, str(output), log)
@@ -81,8 +79,7 @@ def rescale(
 
 def _refuse_running(spark: SparkSession, log: CheckpointLog) -> None:
     if any(query.id == log.query for query in spark.streams.active):
-        msg = f"checkpoint: its query {log.query} is running; stop it first"
-        raise StateError(msg)
+        raise StateError(f"checkpoint: its query {log.query} is running; stop it first")
 
 
 def _repartition(spark: SparkSession, checkpoint: str, partitions: int, version: str) -> None:
@@ -90,8 +87,9 @@ def _repartition(spark: SparkSession, checkpoint: str, partitions: int, version:
         try:
             spark._streamingCheckpointManager.repartition(checkpoint, partitions)
         except Exception as error:
-            msg = f"rescale: Spark could not move the state: {root_cause(error)}"
-            raise EngineError(msg) from error
+            raise EngineError(
+                f"rescale: Spark could not move the state: {root_cause(error)}"
+            ) from error
     logger.info("the query of %s has %d partitions from now on", checkpoint, partitions)
 
 
@@ -105,8 +103,9 @@ def _sink_log(spark: SparkSession, output: str, log: CheckpointLog) -> Any:
         found = sinks.FileStreamSinkLog(version, spark._jsparkSession, path.toString(), nothing)
         if found.getLatestBatchId().getOrElse(None) in log.last_written:
             return found
-    msg = f"output: got {output!r}; allowed: the folder that the query's file sink writes, or None"
-    raise ConfigError(msg)
+    raise ConfigError.at(
+        "output", repr(output), "the folder that the query's file sink writes, or None"
+    )
 
 
 def _no_files(spark: SparkSession) -> Any:

@@ -104,8 +104,9 @@ def start_session(
         with _error_output_to(log):
             spark = builder.getOrCreate()
     except Exception as error:
-        msg = f"Spark did not start with master {master!r}: {root_cause(error)}"
-        raise EngineError(msg) from error
+        raise EngineError(
+            f"Spark did not start with master {master!r}: {root_cause(error)}"
+        ) from error
     if master.startswith("spark://"):
         _require_executors(spark, is_new)
     hasten(spark.sparkContext)
@@ -122,11 +123,10 @@ def require_java() -> None:
     found = _java_version()
     if found is None or found < OLDEST_JAVA:
         came = "none was found" if found is None else f"Java {found} was found"
-        msg = (
+        raise EngineError(
             f"Spark needs Java {OLDEST_JAVA} or later and {came}; install it (Debian: apt install "
             "openjdk-17-jre-headless, macOS: brew install openjdk@17) or point JAVA_HOME at it"
         )
-        raise EngineError(msg)
 
 
 @contextmanager

@@ -124,12 +124,12 @@ def run_query(
 def _check_arguments(streams: object, more: Mapping[str, Any]) -> None:
     frames = list(streams.values()) if isinstance(streams, Mapping) else []
     if not frames or not all(isinstance(frame, DataFrame) for frame in frames):
-        msg = f'streams: got {streams!r}; allowed: DataFrames by name, such as {{"a": A, "b": B}}'
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "streams", repr(streams), 'DataFrames by name, such as {"a": A, "b": B}'
+        )
     for name, clause in _IN_THE_TEXT.items():
         if name in more:
-            msg = f"{name}: got {more[name]!r}; allowed: {clause} in the query's text"
-            raise ConfigError(msg)
+            raise ConfigError.at(name, repr(more[name]), f"{clause} in the query's text")
 
 
 def _schema(frame: DataFrame) -> pa.Schema:

@@ -124,8 +124,7 @@ def status(query: "StreamingQuery") -> QueryStatus:
     >>> query.stop()
     """
     if not hasattr(query, "recentProgress"):
-        msg = f"query: got {type(query).__name__}; allowed: what writeStream...start() returns"
-        raise ConfigError(msg)
+        raise ConfigError.at("query", type(query).__name__, "what writeStream...start() returns")
     account = _account(str(query.runId))
     for one in query.recentProgress:
         document = json.loads(one.json)

@@ -74,11 +74,10 @@ def _telling() -> Iterator[None]:
     try:
         yield
     except (EOFError, ConnectionError) as error:
-        msg = (
+        raise StateError(
             "Spark has closed its state store in the middle of a batch, most often because the disk"
             " of the checkpoint is full; make room there and start again: nothing is lost"
-        )
-        raise StateError(msg) from error
+        ) from error
 
 
 class SparkStore:
@@ -112,11 +111,10 @@ class SparkStore:
                 return copy
         found = self._state.getValue(self._key(side, window))
         if found is None:
-            msg = (
+            raise StateError(
                 f"stored basic window {window.slice} (batch {window.sequence}) is missing; restore"
                 " the checkpoint from a copy or start with a new one"
             )
-            raise StateError(msg)
         blob = pa.py_buffer(bytes(found[0]))
         check(window, blob)
         self._keep_copy(side, window, blob)
@@ -156,11 +154,10 @@ class SparkStore:
             return None
         checksum, blob = bytes(found[0][:4]), bytes(found[0][4:])
         if zlib.crc32(blob).to_bytes(4, "little") != checksum:
-            msg = (
+            raise StateError(
                 f"stored blob {key} is damaged: its checksum differs; restore the checkpoint from a"
                 " copy or start with a new one"
             )
-            raise StateError(msg)
         return blob
 
     def remove_blob(self, key: BlobKey) -> None:
@@ -228,15 +225,13 @@ def _opened(directory: bytes) -> bytes:
     try:
         return bytes(unseal(directory))
     except UnknownVersionError as error:
-        msg = (
+        raise StateError(
             f"the checkpoint was written by another version of streamjoin: the form of its state is"
             f" {error.version!r} and this version reads {VERSION}; go on with a version that reads"
             " it, or use a new checkpoint folder"
-        )
-        raise StateError(msg) from None
+        ) from None
     except ValueError:
-        msg = (
+        raise StateError(
             "the directory of the stored windows is damaged: its checksum differs; restore the"
             " checkpoint from a copy or start with a new one"
-        )
-        raise StateError(msg) from None
+        ) from None

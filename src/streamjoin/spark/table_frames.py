@@ -127,14 +127,13 @@ def table_join(
     Naeem, Dobbie, Lutteroth, Weber 2017: sections 3 (front stage), 4 (load shedding).
     """
     if not isinstance(stream, DataFrame):
-        msg = f"stream: got {type(stream).__name__}; allowed: a DataFrame"
-        raise ConfigError(msg)
+        raise ConfigError.at("stream", type(stream).__name__, "a DataFrame")
     if not isinstance(table, Table):
-        msg = (
-            f"table: got {type(table).__name__}; allowed: parquet_table(...) or sql_table(...) "
-            "(Spark joins its own DataFrames)"
+        raise ConfigError.at(
+            "table",
+            type(table).__name__,
+            "parquet_table(...) or sql_table(...) (Spark joins its own DataFrames)",
         )
-        raise ConfigError(msg)
     spark = stream.sparkSession
     join = resolve_table_join(
         arrow_schema(stream, "stream"), table, on=on, how=how, columns=columns,
@@ -146,8 +145,7 @@ def table_join(
     if budget is not None:
         refuse_too_much_memory(budget, spark)
     if on_failure not in ("fail", "stale"):
-        msg = f"on_failure: got {on_failure!r}; allowed: fail, stale"
-        raise ConfigError(msg)
+        raise ConfigError.at("on_failure", repr(on_failure), "fail, stale")
     check_name(name, stream)
     access = TableAccess(
         table,
@@ -197,12 +195,12 @@ def _refuse_two_waits(stream: DataFrame) -> None:
     """Refuse rows that wait after they may have waited: no batch would come to let them out."""
     before = [plan for plan in plans_of(stream) if isinstance(plan, TablePlan) and plan.is_timed]
     if before and stream.isStreaming:
-        msg = (
-            f"stream: got one whose rows may wait in the join {before[0].name!r} before this one; "
-            'allowed: max_wait="0 seconds", no cpu budget and on_failure="fail" in all joins with '
-            "tables but one"
+        raise ConfigError.at(
+            "stream",
+            f"one whose rows may wait in the join {before[0].name!r} before this one",
+            'max_wait="0 seconds", no cpu budget and on_failure="fail" in all joins with tables but'
+            " one",
         )
-        raise ConfigError(msg)
 
 
 def _folder(given: str | Path | None) -> Path:
@@ -224,8 +222,7 @@ def _spark_type(column: OutputColumn) -> DataType:
     try:
         return from_arrow_type(column.type)
     except PySparkTypeError:
-        msg = (
+        raise DataError(
             f"columns: the table's {column.name!r} is {column.type}, which Spark has no type for; "
             "allowed: others (name those that you want), or another type in the table"
-        )
-        raise DataError(msg) from None
+        ) from None

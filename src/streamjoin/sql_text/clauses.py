@@ -241,8 +241,7 @@ def amount(text: Text, word: str, tokens: Sequence[Token], *, may_be_rows: bool)
         if rows and may_be_rows:
             return Rows(int(rows[1]))
         if parse_duration(value, word) < 0:
-            msg = f"{word}: got {value!r}; allowed: zero or a positive duration"
-            raise ConfigError(msg)
+            raise ConfigError.at(word, repr(value), "zero or a positive duration")
     except ConfigError as error:
         or_rows = ", or a number of rows such as 500 ROWS" if may_be_rows and not rows else ""
         raise text.error(start, f"{error}{or_rows}") from None

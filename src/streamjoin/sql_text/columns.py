@@ -81,11 +81,9 @@ class Columns:
             return self._column(*places[0])
         if places:
             choices = ", ".join(f"{side}.{quoted(name)}" for side in _NAMES)
-            msg = f"where: both streams have a column {name!r}; allowed: {choices}"
-            raise DataError(msg)
+            raise DataError(f"where: both streams have a column {name!r}; allowed: {choices}")
         if len(parts) > 1:
-            msg = f"where: got {'.'.join(parts)!r}; allowed: columns as left.name or right.name"
-            raise DataError(msg)
+            raise DataError.at("where", repr(".".join(parts)), "columns as left.name or right.name")
         raise DataError(self._missing(parts, SIDES))
 
     def _missing(self, parts: Sequence[str], sides: Sequence[Side]) -> str:

@@ -83,11 +83,10 @@ def _refuse_sets(text: str, condition: exp.Expr) -> None:
     """Refuse a condition that neither the join nor Spark can evaluate."""
     name = next(set_functions(condition), None)
     if name is not None:
-        msg = (
+        raise ConfigError(
             f"where: {text!r} has parts that only Spark can evaluate, and Spark has no {name}; "
             f"allowed: {name} with comparisons, arithmetic, AND, OR, NOT"
         )
-        raise ConfigError(msg)
 
 
 def parts(
@@ -121,8 +120,7 @@ def _tokens(text: str) -> list[Token]:
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     if not tokens or any(token.token_type == TokenType.SEMICOLON for token in tokens):
-        msg = f"where: got {text!r}; allowed: one condition, such as 'left.x < right.y'"
-        raise ConfigError(msg)
+        raise ConfigError.at("where", repr(text), "one condition, such as 'left.x < right.y'")
     return tokens
 
 
@@ -144,8 +142,7 @@ def _refuse(condition: exp.Expr) -> None:
     for what, kinds in REFUSED.items():
         node = condition.find(*kinds)
         if node is not None:
-            msg = f"where: {node.sql('spark')} is {what}; allowed: {_ALLOWED}"
-            raise ConfigError(msg)
+            raise ConfigError(f"where: {node.sql('spark')} is {what}; allowed: {_ALLOWED}")
 
 
 def cut(text: str, tokens: Sequence[Token]) -> str:

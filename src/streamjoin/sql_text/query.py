@@ -243,8 +243,7 @@ def parse_query(text: str) -> Query:
     FROM, JOIN, ON, WHERE, WINDOW, ... (did you mean FRESHNESS?)
     """
     if not isinstance(text, str) or not text.strip():
-        msg = f"query: got {text!r}; allowed: SELECT ... FROM ... WHERE ... WINDOW ..."
-        raise ConfigError(msg)
+        raise ConfigError.at("query", repr(text), "SELECT ... FROM ... WHERE ... WINDOW ...")
     whole = Text(text)
     statements = whole.statements()
     if len(statements) != 1:

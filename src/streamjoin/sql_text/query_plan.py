@@ -94,8 +94,7 @@ def _argument(time: object, source: Source) -> str | None:
     if time is None or isinstance(time, str):
         return time
     if not isinstance(time, Mapping):
-        msg = f"time: got {time!r}; allowed: a column name, or such names by stream"
-        raise ConfigError(msg)
+        raise ConfigError.at("time", repr(time), "a column name, or such names by stream")
     names = list(time)
     places = (ANY_CASE.find(names, key) for key in (source.alias, source.stream))
     return next((time[names[at]] for at in places if at is not None), None)

@@ -72,8 +72,7 @@ def set_function(node: Any, columns: Columns) -> Expression | None:
     sides = _sides(node.expressions, columns)
     most = 1 if name == "overlap" else 2
     if not all(1 <= len(side) <= most for side in sides):
-        msg = f"where: got {text}; allowed: {_USES[name]}"
-        raise ConfigError(msg)
+        raise ConfigError.at("where", text, _USES[name])
     for side in sides:
         _check(side, text, weighted=name == "inner_product")
     _check_items(sides, text)
@@ -118,26 +117,26 @@ def _check(side: tuple[Column, ...], text: str, *, weighted: bool) -> None:
     if not fits:
         wanted = f"a map, or {_TWO_ARRAYS}" if as_map else "arrays"
         kinds = " and ".join(f"{c.describe()} is {kind_name(c.type)}" for c in side)
-        msg = f"where: in {text} {kinds}; allowed: {wanted}"
-        raise DataError(msg)
+        raise DataError(f"where: in {text} {kinds}; allowed: {wanted}")
     if not can_be_item(_item_type(items.type)):
-        msg = f"where: in {text} {items.describe()} is {kind_name(items.type)}; allowed: {_ITEMS}"
-        raise DataError(msg)
+        raise DataError(
+            f"where: in {text} {items.describe()} is {kind_name(items.type)}; allowed: {_ITEMS}"
+        )
     weight = weights.type.item_type if as_map else weights.type.value_type
     if weighted and not is_number(weight):
         kind = kind_name(weights.type)
-        msg = f"where: in {text} {weights.describe()} is {kind}; allowed: weights that are numbers"
-        raise DataError(msg)
+        raise DataError(
+            f"where: in {text} {weights.describe()} is {kind}; allowed: weights that are numbers"
+        )
 
 
 def _check_items(sides: _Sides, text: str) -> None:
     left, right = (_item_type(side[0].type) for side in sides)
     if not comparable(left, right):
-        msg = (
+        raise DataError(
             f"where: in {text} the items are {kind_name(left)} on the left and {kind_name(right)} "
             "on the right; allowed: equal types (cast one of them)"
         )
-        raise DataError(msg)
 
 
 def _is_array(kind: pa.DataType) -> bool:
@@ -171,11 +170,10 @@ class Translator:
         """An expression that is true, false or null."""
         expression = self._expression(node)
         if expression.type not in (pa.bool_(), pa.null()):
-            msg = (
+            raise ConfigError(
                 f"where: {expression.describe()} is of type {expression.type}; allowed: a "
                 "condition, that is true or false"
             )
-            raise ConfigError(msg)
         return expression
 
     def _expression(self, node: Node) -> Expression:

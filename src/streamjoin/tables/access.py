@@ -86,8 +86,7 @@ class TableAccess:
             late = _now_us() - known.reached_us
             if late > self.stale_us:
                 ago = f"it was last reached {late / 1e6:.0f} s ago"
-                msg = f"{error}; {ago}, longer than max_staleness allows"
-                raise TableError(msg) from None
+                raise TableError(f"{error}; {ago}, longer than max_staleness allows") from None
             logger.warning("%s; what is known of it is used", error)
             known.looked_us = _now_us()
             return

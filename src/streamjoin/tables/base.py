@@ -139,13 +139,11 @@ def check_key(schema: pa.Schema, key: str | Sequence[str]) -> tuple[str, ...]:
     """
     names = (key,) if isinstance(key, str) else tuple(key)
     if not names or len(set(names)) < len(names):
-        msg = f"key: got {key!r}; allowed: the name of a column, or distinct names"
-        raise ConfigError(msg)
+        raise ConfigError.at("key", repr(key), "the name of a column, or distinct names")
     for name in check_columns(schema, names, "key"):
         kind = schema.field(name).type
         if not can_be_key(kind):
-            msg = f"key: column {name!r} is {kind}; allowed: a type that can be compared"
-            raise DataError(msg)
+            raise DataError(f"key: column {name!r} is {kind}; allowed: a type that can be compared")
     return names
 
 
@@ -155,27 +153,25 @@ def check_columns(schema: pa.Schema, names: Sequence[str], argument: str) -> Seq
         if schema.get_field_index(name) < 0:
             close = get_close_matches(str(name), schema.names, n=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            msg = (
+            raise DataError(
                 f"{argument}: the table has no column {name!r}{hint}; "
                 f"allowed: {', '.join(schema.names)}"
             )
-            raise DataError(msg)
     return names
 
 
 def check_key_types(table: Table, keys: KeyColumns) -> None:
     """Refuse keys whose types cannot be equal to those of the table's."""
     if len(keys) != len(table.key):
-        msg = f"keys: got {len(keys)} columns; allowed: {len(table.key)}, as the table's key has"
-        raise DataError(msg)
+        raise DataError.at(
+            "keys", f"{len(keys)} columns", f"{len(table.key)}, as the table's key has"
+        )
     for name, column in zip(table.key, keys, strict=True):
         kind = table.schema.field(name).type
         if not comparable(column.type, kind):
-            msg = (
-                f"keys: got {column.type} for the table's key {name!r}; "
-                f"allowed: {kind} (cast one of them)"
+            raise DataError.at(
+                "keys", f"{column.type} for the table's key {name!r}", f"{kind} (cast one of them)"
             )
-            raise DataError(msg)
 
 
 def key_numbers(keys: KeyColumns) -> tuple[Keys, NDArray[np.int64]]:

@@ -132,8 +132,9 @@ class Copies:
 
     def _open(self, path: str, stamp: Stamp) -> "_Copy":
         if not self.has(path, stamp):
-            msg = f"the copy of {path} was removed, as the table has changed; refresh the table"
-            raise TableError(msg)
+            raise TableError(
+                f"the copy of {path} was removed, as the table has changed; refresh the table"
+            )
         return self._copies[self._name(path, stamp)]
 
     def _copy(self, path: str, stamp: Stamp) -> None:

@@ -56,11 +56,11 @@ class Address:
 
     def __post_init__(self) -> None:
         if self.kind is None or (self.kind == "sqlite" and not self.path):
-            msg = (
-                f"uri: got {self.safe!r}; allowed: 'sqlite:///path/of/the/file' or "
-                "'postgresql://user@host/database'"
+            raise ConfigError.at(
+                "uri",
+                repr(self.safe),
+                "'sqlite:///path/of/the/file' or 'postgresql://user@host/database'",
             )
-            raise ConfigError(msg)
 
     def __repr__(self) -> str:
         return f"Address({self.safe!r})"
@@ -134,8 +134,7 @@ class Database:
                 self.close()
                 said = self.address.hide(str(error))
                 if not _is_gone(error):
-                    msg = f"{self._cannot}: {said}"
-                    raise DataError(msg) from None
+                    raise DataError(f"{self._cannot}: {said}") from None
             if _REFUSED.search(said):
                 why = f"does not let us in ({said}); correct user, password or database in the uri"
                 raise self._failed(why)
@@ -158,11 +157,10 @@ class Database:
         if self.address.kind == "sqlite":
             path = self.address.path
             if not Path(path).is_file():
-                msg = (
+                raise TableError(
                     f"the table {self.table!r} cannot be {self._doing}: there is no file {path}; "
                     "name the file of an SQLite database"
                 )
-                raise TableError(msg)
             uri = f"file:{quote(path)}?mode=ro"
         else:
             rest = _LOGIN.sub("", uri.partition("://")[2], count=1)

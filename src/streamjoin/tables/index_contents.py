@@ -97,8 +97,7 @@ class Contents:
             crc, text = path.read_text(encoding="utf-8").split("\n", 1)
             said = parse_json(text)
             if int(crc, 16) != zlib.crc32(text.encode()) or said["form"] != _FORM:
-                msg = "it is damaged or of another version"
-                raise ValueError(msg)
+                raise ValueError("it is damaged or of another version")
             return _from_json(said)
         except FileNotFoundError:
             return None

@@ -115,11 +115,10 @@ class KeyIndex:
             self._clean(stored)
             if not isinstance(error, OSError):
                 raise
-            msg = (
+            raise TableError(
                 f"the index of the table's keys cannot be written to {self._folder} "
                 f"({error.strerror or error}); make room there, or name another folder"
-            )
-            raise TableError(msg) from error
+            ) from error
         self._clean(now)
         return now
 
@@ -155,8 +154,7 @@ class KeyIndex:
             first += len(file.rows)
         if n_rows > _MAX_ROWS:
             with_gone = f"at most {_MAX_ROWS}, with those that are gone"
-            msg = f"the table has {n_rows} rows; allowed: {with_gone}"
-            raise TableError(msg)
+            raise TableError(f"the table has {n_rows} rows; allowed: {with_gone}")
         name = _name(base, "segment")
         written = write_segment(self._folder / name, sort.merged(), sort.twice)
         twice = (*sorted(sort.twice), *base.twice)[: 2 * MAX_TWICE]
@@ -203,11 +201,10 @@ def _locked(folder: Path) -> Iterator[None]:
         make_private(folder)
         file = open_private(folder / _LOCK, "wb")
     except OSError as error:
-        msg = (
+        raise TableError(
             f"folder: {folder} cannot be used ({error.strerror}); allowed: one that this user, and"
             " nobody else, can write to"
-        )
-        raise TableError(msg) from error
+        ) from error
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

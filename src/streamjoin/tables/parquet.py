@@ -229,8 +229,9 @@ def parquet_table(
     folder = Folder(str(path))
     files = folder.files()
     if not files:
-        msg = f"path: got {str(path)!r}, which has no Parquet file; allowed: a folder of such files"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "path", f"{str(path)!r}, which has no Parquet file", "a folder of such files"
+        )
     reader = Reader(folder)
     schema = _plain(reader.file(*next(iter(files.items()))).schema_arrow)
     reader.keep({})

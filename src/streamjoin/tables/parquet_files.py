@@ -39,8 +39,9 @@ class Folder:
                 return pafs.LocalFileSystem(), str(Path(address).resolve())
             system, root = pafs.FileSystem.from_uri(address)
         except (pa.ArrowInvalid, OSError) as error:
-            msg = f"path: got {self.address!r}, which cannot be reached ({error}); allowed: a path"
-            raise ConfigError(msg) from None
+            raise ConfigError.at(
+                "path", f"{self.address!r}, which cannot be reached ({error})", "a path"
+            ) from None
         return system, root
 
     def files(self) -> dict[str, Stamp]:
@@ -52,11 +53,13 @@ class Folder:
             if top.type == pafs.FileType.Directory:
                 inside = system.get_file_info(pafs.FileSelector(root, recursive=True))
         except OSError as error:
-            msg = f"the table {self.address} cannot be listed ({error}); try again when it can"
-            raise TableError(msg) from error
+            raise TableError(
+                f"the table {self.address} cannot be listed ({error}); try again when it can"
+            ) from error
         if top.type == pafs.FileType.NotFound:
-            msg = f"the table {self.address} is not there; name a folder of Parquet files"
-            raise TableError(msg)
+            raise TableError(
+                f"the table {self.address} is not there; name a folder of Parquet files"
+            )
         return {
             info.path: (info.size, info.mtime_ns or 0)
             for info in sorted(inside, key=lambda info: str(info.path))
@@ -66,17 +69,15 @@ class Folder:
     def _is_data(self, below: str, path: str) -> bool:
         steps = [step for step in below.split("/") if step]
         if "_delta_log" in steps:
-            msg = (
+            raise ConfigError(
                 f"path: {self.address!r} is a Delta table, whose files have rows that no longer "
                 "count; allowed: a folder of plain Parquet files (write one from it)"
             )
-            raise ConfigError(msg)
         if any("=" in step for step in steps[:-1]):
-            msg = (
+            raise ConfigError(
                 f"path: {self.address!r} has a column in the names of its folders ({steps[0]!r}); "
                 "allowed: files that have all columns themselves"
             )
-            raise ConfigError(msg)
         return path.endswith(".parquet") and not any(step[0] in "._" for step in steps)
 
 
@@ -145,11 +146,10 @@ class Reader:
         names = set(file.schema_arrow.names)
         for name in columns:
             if name not in names:
-                msg = (
+                raise DataError(
                     f"the file {path} has no column {name!r}, which other files of the table have; "
                     "write it again with all columns"
                 )
-                raise DataError(msg)
         return file
 
     def _fit(self, rows: pa.Table, path: str, columns: Sequence[str]) -> pa.Table:
@@ -160,8 +160,9 @@ class Reader:
         try:
             return rows.select(list(columns)).cast(wanted, safe=_is_safe(rows.schema, wanted))
         except (pa.ArrowException, ValueError) as error:
-            msg = f"the file {path} has columns of other types than the table ({error})"
-            raise DataError(msg) from None
+            raise DataError(
+                f"the file {path} has columns of other types than the table ({error})"
+            ) from None
 
 
 def _is_safe(have: pa.Schema, wanted: pa.Schema) -> bool:

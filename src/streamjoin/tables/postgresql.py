@@ -80,11 +80,10 @@ class Postgresql:
         )
         table = database.query(sql).to_pylist()[0]
         if table["relkind"] not in ("r", "m"):
-            msg = (
+            raise ConfigError(
                 f"table: {database.table!r} is a view or has parts of its own, so it has no "
                 "pages; allowed: an ordinary table or a materialized view"
             )
-            raise ConfigError(msg)
         pages, known = int(table["pages"]), table["known"]
         dense = table["rows"] / known if known > 0 else self._rows_per_page(database, pages)
         step = max(1, round(rows_per_partition / max(dense, 1e-9))) if dense else max(1, pages)

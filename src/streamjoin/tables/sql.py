@@ -153,22 +153,20 @@ class OpenSql:
         try:
             return values.cast(column.kind)
         except pa.ArrowException as error:
-            msg = (
+            raise DataError(
                 f"the table {self._table.name!r} has a value in column {column.name!r} that is "
                 f"no {column.sql_type} ({error}); leave that column out, or correct the value"
-            )
-            raise DataError(msg) from None
+            ) from None
 
     def _refuse_other_columns(self) -> None:
         for wanted in self._table.schema:
             column = self._columns.get(wanted.name)
             if column is None or column.kind != wanted.type:
                 said = f"is {column.kind} now" if column else "is no longer there"
-                msg = (
+                raise DataError(
                     f"table: column {wanted.name!r} of {self._table.name!r} {said}; "
                     f"allowed: {wanted.type}, as when the join was defined"
                 )
-                raise DataError(msg)
 
     def _refuse_duplicates(self) -> None:
         key = set(self._table.key)
@@ -267,8 +265,7 @@ def sql_table(
     """
     address = Address(uri)
     if rows_per_partition < 1:
-        msg = f"rows_per_partition: got {rows_per_partition}; allowed: a positive number"
-        raise ConfigError(msg)
+        raise ConfigError.at("rows_per_partition", rows_per_partition, "a positive number")
     database = Database(address, table, patience=0)
     dialect = dialect_of(address)
     try:
@@ -284,11 +281,10 @@ def sql_table(
         schema = pa.schema([f for f in schema if f.name in wanted])
     for name in names:
         if address.kind == "sqlite" and pa.types.is_timestamp(schema.field(name).type):
-            msg = (
+            raise DataError(
                 f"key: column {name!r} is a timestamp, which SQLite has as a text of any form; "
                 "allowed: whole numbers, text, bytes, dates and decimals"
             )
-            raise DataError(msg)
     return SqlTable(address, table, names, schema, unique, version, rows_per_partition)
 
 

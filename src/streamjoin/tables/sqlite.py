@@ -73,11 +73,10 @@ class Sqlite:
         kind = f"SELECT type, wr FROM pragma_table_list({_text(database.table)})"
         tables = database.query(kind).to_pylist()
         if tables and (tables[0]["type"] != "table" or tables[0]["wr"]):
-            msg = (
+            raise ConfigError(
                 f"table: {database.table!r} is a view or has no rowid, so it has no partitions; "
                 "allowed: an ordinary table"
             )
-            raise ConfigError(msg)
         sql = f"SELECT count(*) AS n, min(rowid) AS low, max(rowid) AS high FROM {name}"
         n, low, high = database.query(sql).to_pylist()[0].values()
         n_partitions = max(1, -(-n // rows_per_partition))

@@ -61,8 +61,7 @@ class Workload:
 def require(name: str, value: object, holds: bool, allowed: str) -> None:
     """Refuse a setting, unless something holds."""
     if not holds:
-        msg = f"{name}: got {value}; allowed: {allowed}"
-        raise ConfigError(msg)
+        raise ConfigError.at(name, value, allowed)
 
 
 def draw_keys(uniform: NDArray[np.float64], n_keys: int, skew: float) -> NDArray[np.int64]:

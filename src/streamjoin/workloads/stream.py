@@ -148,8 +148,7 @@ class GeneratedStream:
 
     def __post_init__(self) -> None:
         if self.workload not in WORKLOADS:
-            msg = f"workload: got {self.workload!r}; allowed: {', '.join(WORKLOADS)}"
-            raise ConfigError(msg)
+            raise ConfigError.at("workload", repr(self.workload), ", ".join(WORKLOADS))
         require("rate", self.rate_per_second, 0 < self.rate_per_second <= 1e9, "0 < rate <= 1e9")
         require("keys", self.keys, 1 <= self.keys <= MAX_KEYS, f"1 to {MAX_KEYS}")
         require("skew", self.skew, 0 <= self.skew <= 10, "0 to 10")
@@ -177,8 +176,7 @@ class GeneratedStream:
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Rows ``first`` to ``last`` (exclusive), a batch per block that they touch."""
         if not 0 <= first <= last:
-            msg = f"rows: got {first} to {last}; allowed: 0 <= first <= last"
-            raise ConfigError(msg)
+            raise ConfigError.at("rows", f"{first} to {last}", "0 <= first <= last")
         if first == last:
             return
         for number in range(first // BLOCK_ROWS, -(-last // BLOCK_ROWS)):

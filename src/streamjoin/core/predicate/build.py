@@ -176,8 +176,7 @@ def _folded(expression: Expression) -> Expression:
         return expression
     data, failed, reason = expression.compute(_no_column)
     if failed is not None and failed.any():
-        msg = f"where: {reason}; allowed: constants that can be computed"
-        raise ConfigError(msg)
+        raise ConfigError(f"where: {reason}; allowed: constants that can be computed")
     return Literal(expression.type, data.as_py(), f"({expression.describe()})")
 
 

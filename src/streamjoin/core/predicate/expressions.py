@@ -71,12 +71,11 @@ def mask(expression: Expression, fetch: Fetch) -> NDArray[np.bool_]:
     """
     computed = expression.compute(cache(fetch))
     if computed.failed is not None and computed.failed.any():
-        msg = (
+        raise DataError(
             f"where: {computed.reason} for {int(computed.failed.sum())} of "
             f"{len(computed.failed)} pairs of rows; allowed: a condition with a value for every "
             "pair (exclude the others with AND, or cast to a wider type)"
         )
-        raise DataError(msg)
     if isinstance(computed.data, pa.Scalar):  # no column is read: any tells the number of pairs
         return np.full(len(fetch(LEFT, 0)), computed.data.as_py() is True)
     return np.asarray(pc.fill_null(computed.data, False))

@@ -127,8 +127,7 @@ def resolve_plan(
     """
     check_streams(schemas)
     if len(schemas) > MOST_STREAMS:
-        msg = f"streams: got {len(schemas)}; allowed: at most {MOST_STREAMS}"
-        raise ConfigError(msg)
+        raise ConfigError.at("streams", len(schemas), f"at most {MOST_STREAMS}")
     for name, schema in schemas.items():
         refuse_duplicates(schema.names, name, naming)
     schemas = {name: nullable(schema) for name, schema in schemas.items()}
@@ -145,8 +144,7 @@ def resolve_plan(
     ages = _ages(freshness, windows)
     limits = None if budget is None else _limits(budget, planner)
     if budget is None and planner != "jaqpot":
-        msg = f"planner: got {planner!r} without a budget; allowed: only with one"
-        raise ConfigError(msg)
+        raise ConfigError.at("planner", f"{planner!r} without a budget", "only with one")
     operators = operators_of(tree, keys)
     only_trees = {"plan": plan, "budget": budget, "states": states}
     chosen, driven = resolve_strategy(
@@ -165,8 +163,9 @@ def resolve_plan(
     is_adaptive = plan is None and len(operators) == 1 and len(names) > 2
     if selectivities is not None and not is_adaptive:
         why = "a plan" if plan is not None else "joins whose plan does not change"
-        msg = f"selectivities: got some with {why}; allowed: only where they decide something"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "selectivities", f"some with {why}", "only where they decide something"
+        )
     if is_adaptive or chosen == "mjoin":
         join = steps[-1].join
         inputs = [(name, list(streams[name].schema.names)) for name in names]
@@ -285,8 +284,7 @@ class _Making:
 def _tree(plan: str | None, names: list[str], keys: Keys) -> Tree:
     if plan is not None:
         if not isinstance(plan, str):
-            msg = f'plan: got {plan!r}; allowed: text such as "((a b) c) d", or None'
-            raise ConfigError(msg)
+            raise ConfigError.at("plan", repr(plan), 'text such as "((a b) c) d", or None')
         return Tree.parse(plan, names)
     return default_plan(names, keys)
 
@@ -297,10 +295,9 @@ def _time(schemas: Schemas, time: str | Mapping[str, str], name: str, naming: Na
     position = int(schemas[name].names.index(column))
     kind = schemas[name].types[position]
     if not pa.types.is_timestamp(kind):
-        msg = (
+        raise DataError(
             f"time: {name}.{column} has type {kind_name(kind)}; allowed: timestamp or timestamp_ntz"
         )
-        raise DataError(msg)
     return position
 
 
@@ -309,11 +306,11 @@ def _same_times(streams: Mapping[str, Stream]) -> None:
     first = next(iter(kinds))
     for name, kind in kinds.items():
         if kind != kinds[first]:
-            msg = (
-                f"time: got {kinds[first]} for {first!r} and {kind} for {name!r}; allowed: the "
-                "same type for all streams (cast one of them)"
+            raise DataError.at(
+                "time",
+                f"{kinds[first]} for {first!r} and {kind} for {name!r}",
+                "the same type for all streams (cast one of them)",
             )
-            raise DataError(msg)
 
 
 def _windows(window: Any, names: list[str]) -> dict[str, tuple[int, int | None]]:
@@ -325,8 +322,7 @@ def _windows(window: Any, names: list[str]) -> dict[str, tuple[int, int | None]]
         else:
             found[name] = (0 if value is None else not_negative(value, "window")), None
     if all(one == (0, None) for one in found.values()):
-        msg = f"window: got {window!r}; allowed: a positive duration for at least one stream"
-        raise ConfigError(msg)
+        raise ConfigError.at("window", repr(window), "a positive duration for at least one stream")
     return found
 
 
@@ -347,33 +343,31 @@ def _ages(freshness: Any, windows: Mapping[str, tuple[int, int | None]]) -> dict
         us, rows = windows[name]
         if isinstance(value, Rows) != (rows is not None):
             kind = "a duration" if rows is None else "rows(n)"
-            msg = f"freshness: got {value!r} for {name!r}; allowed: {kind}, as its window is"
-            raise ConfigError(msg)
+            raise ConfigError.at(
+                "freshness", f"{value!r} for {name!r}", f"{kind}, as its window is"
+            )
         counted = isinstance(value, Rows)
         length = value.n if isinstance(value, Rows) else not_negative(value, "freshness")
         least = us if rows is None else rows
         if length < least:
             said = f"rows({least})" if counted else format_duration(least)
             got = f"rows({length})" if counted else format_duration(length)
-            msg = (
-                f"freshness: got {got} for {name!r}, shorter than its window; allowed: at least "
-                f"{said}"
+            raise ConfigError.at(
+                "freshness", f"{got} for {name!r}, shorter than its window", f"at least {said}"
             )
-            raise ConfigError(msg)
         found[name] = Age(length, counted)
     return found
 
 
 def _limits(budget: object, planner: str) -> PlanLimits:
     if not isinstance(budget, Budget):
-        msg = f"budget: got {budget!r}; allowed: a Budget such as Budget(cpu=0.5)"
-        raise ConfigError(msg)
+        raise ConfigError.at("budget", repr(budget), "a Budget such as Budget(cpu=0.5)")
     if budget.memory is not None:
-        msg = f"budget: got memory={budget.memory!r}; allowed with many streams: cpu or rate"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"budget: got memory={budget.memory!r}; allowed with many streams: cpu or rate"
+        )
     if planner not in PLANNERS:
-        msg = f"planner: got {planner!r}; allowed: {', '.join(PLANNERS)}"
-        raise ConfigError(msg)
+        raise ConfigError.at("planner", repr(planner), ", ".join(PLANNERS))
     share = budget.cpu_share
     return PlanLimits(
         planner,
@@ -388,23 +382,21 @@ def _with_states(join: MultiJoin, states: Mapping[str, Rows] | None, plan: str |
         return join
     tree = join.tree
     if not isinstance(states, Mapping):
-        msg = f'states: got {states!r}; allowed: a mapping such as {{"a b": rows(2000)}}'
-        raise ConfigError(msg)
+        raise ConfigError.at("states", repr(states), 'a mapping such as {"a b": rows(2000)}')
     if plan is None:
-        msg = "states: got some without a plan; allowed: only with one, as they belong to its joins"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "states", "some without a plan", "only with one, as they belong to its joins"
+        )
     known = {frozenset(tree.label(node).lower().split(" ")): node for node in tree.susceptible}
     limits: list[int | None] = [None] * tree.root
     for label, rows in states.items():
         node = known.get(frozenset(str(label).lower().split()))
         if node is None or not isinstance(rows, Rows) or limits[node] is not None:
             allowed = f"rows(n), once for each of {_labels(tree)}"
-            msg = f"states: got {label!r}: {rows!r}; allowed: {allowed}"
-            raise ConfigError(msg)
+            raise ConfigError.at("states", f"{label!r}: {rows!r}", allowed)
         limits[node] = rows.n
     if any(limits[node] is None for node in tree.susceptible):
-        msg = f"states: got {', '.join(map(repr, states))}; allowed: each of {_labels(tree)}"
-        raise ConfigError(msg)
+        raise ConfigError.at("states", ", ".join(map(repr, states)), f"each of {_labels(tree)}")
     plan_limits = None if join.limits is None else replace(join.limits, limited=True)
     return replace(join, states=tuple(limits), limits=plan_limits)
 
@@ -424,11 +416,10 @@ def _refuse_in_chains(
         return
     counted = next((name for name, (_, rows) in windows.items() if rows is not None), None)
     if counted is not None:
-        msg = (
-            f"window: got rows(n) for {counted!r} with joins on different keys; allowed: durations,"
-            " or one key for all joins"
+        raise ConfigError.at(
+            "window",
+            f"rows(n) for {counted!r} with joins on different keys",
+            "durations, or one key for all joins",
         )
-        raise ConfigError(msg)
     if states:
-        msg = "states: got some with joins on different keys; allowed: one key for all joins"
-        raise ConfigError(msg)
+        raise ConfigError.at("states", "some with joins on different keys", "one key for all joins")

@@ -121,17 +121,14 @@ def _by_stream(on: Mapping[Any, Any], schemas: Schemas) -> list[dict[str, str]]:
     keys = for_some(on, list(schemas), "on")
     missing = [name for name in schemas if name not in keys]
     if missing:
-        msg = f"on: got no column for {missing[0]!r}; allowed: one for each stream"
-        raise ConfigError(msg)
+        raise ConfigError.at("on", f"no column for {missing[0]!r}", "one for each stream")
     for name, value in keys.items():
         if not isinstance(value, str | list | tuple):
-            msg = f"on: got {value!r} for {name!r}; allowed: a column, or a list of columns"
-            raise ConfigError(msg)
+            raise ConfigError.at("on", f"{value!r} for {name!r}", "a column, or a list of columns")
     lists = {n: [v] if isinstance(v, str) else list(v) for n, v in keys.items()}
     lengths = {len(columns) for columns in lists.values()}
     if len(lengths) != 1 or 0 in lengths:
-        msg = f"on: got {dict(on)!r}; allowed: as many columns of each stream"
-        raise ConfigError(msg)
+        raise ConfigError.at("on", repr(dict(on)), "as many columns of each stream")
     return [{name: lists[name][i] for name in schemas} for i in range(lengths.pop())]
 
 
@@ -143,8 +140,7 @@ def _equality(text: str, schemas: Schemas, look_up: LookUp) -> list[tuple[str, s
     ends = [(stream_of(one, schemas, "on"), x), (stream_of(other, schemas, "on"), y)]
     ends = [(stream, look_up(stream, column)) for stream, column in ends]
     if ends[0][0] == ends[1][0]:
-        msg = f"on: {text!r} is about one stream; allowed: equalities between two"
-        raise ConfigError(msg)
+        raise ConfigError(f"on: {text!r} is about one stream; allowed: equalities between two")
     return ends
 
 
@@ -166,11 +162,10 @@ def _united(equalities: Iterable[list[tuple[str, str]]]) -> list[dict[str, str]]
         twice = next((stream for stream in streams if streams.count(stream) > 1), None)
         if twice is not None:
             first, second = (column for stream, column in one if stream == twice)
-            msg = (
+            raise ConfigError(
                 f"on: {twice}.{first} and {twice}.{second} must equal the same column; allowed: "
                 "one column of a stream (filter the stream first)"
             )
-            raise ConfigError(msg)
     return [dict(one.keys()) for one in classes]
 
 
@@ -180,17 +175,15 @@ def _checked(one: dict[str, str], schemas: Schemas, look_up: LookUp) -> dict[str
     fields = [(f"{n}.{c}", schemas[n].field(c).type) for n, c in found.items()]
     for name, kind in fields:
         if not can_be_key(kind):
-            msg = (
+            raise DataError(
                 f"on: {name} has type {kind_name(kind)}; allowed: any type that can be compared "
                 "for equality (maps cannot)"
             )
-            raise DataError(msg)
         if not comparable(fields[0][1], kind):
-            msg = (
+            raise DataError(
                 f"on: {fields[0][0]} is {kind_name(fields[0][1])} and {name} is "
                 f"{kind_name(kind)}; allowed: equal types (cast one of them)"
             )
-            raise DataError(msg)
     return found
 
 
@@ -198,8 +191,7 @@ def _refuse_twice(classes: Sequence[KeyClass]) -> None:
     columns = Counter(column for one in classes for column in one.columns.items())
     twice = next((column for column, n in columns.items() if n > 1), None)
     if twice is not None:
-        msg = f"on: got {'.'.join(twice)} twice; allowed: each column once"
-        raise ConfigError(msg)
+        raise ConfigError.at("on", f"{'.'.join(twice)} twice", "each column once")
 
 
 def _refuse_disconnected(classes: Sequence[KeyClass], schemas: Schemas) -> None:
@@ -215,11 +207,10 @@ def _refuse_disconnected(classes: Sequence[KeyClass], schemas: Schemas) -> None:
     apart = [name for name in names if name not in reached]
     if apart:
         here = ", ".join(name for name in names if name in reached)
-        msg = (
+        raise ConfigError(
             f"on: nothing says how {', '.join(apart)} and {here} are joined (that would be a cross "
             "join); allowed: equalities that connect all streams"
         )
-        raise ConfigError(msg)
 
 
 def _refuse_cycles(classes: Sequence[KeyClass], schemas: Schemas) -> None:
@@ -242,11 +233,10 @@ def _refuse_cycles(classes: Sequence[KeyClass], schemas: Schemas) -> None:
                 del edges[name]
                 changed = True
     if edges:
-        msg = (
+        raise ConfigError(
             f"on: the equalities of {', '.join(edges)} form a cycle; allowed: with "
             "strategy='mjoin', or equalities that do not (leave one out and filter the result)"
         )
-        raise ConfigError(msg)
 
 
 def _wrong(on: object) -> ConfigError:

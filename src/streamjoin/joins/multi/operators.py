@@ -118,9 +118,8 @@ def _classes(tree: Tree, keys: Keys, children: tuple[int, int]) -> tuple[int, ..
     left, right = ([tree.names[i] for i in tree.streams(child)] for child in children)
     found = keys.between(left, right)
     if not found:
-        msg = (
+        raise ConfigError(
             f"plan: '{tree}' joins {', '.join(left)} with {', '.join(right)}, and no equality says "
             "how (a cross join); allowed: plans whose joins each have one"
         )
-        raise ConfigError(msg)
     return found

@@ -77,8 +77,7 @@ def _column(
 def _refuse_twice(columns: Sequence[OutputColumn], naming: Naming) -> None:
     twice = naming.twice(column.name for column in columns)
     if twice is not None:
-        msg = (
+        raise ConfigError(
             f"streams: the result has column {twice[1]!r} twice; allowed: names of streams and "
             "columns that keep <stream>_<column> apart"
         )
-        raise ConfigError(msg)

@@ -40,19 +40,17 @@ def resolve_strategy(
     """
     strategy = next((one for one in STRATEGIES if one == asked), None)
     if strategy is None:
-        msg = f"strategy: got {asked!r}; allowed: {', '.join(STRATEGIES)}"
-        raise ConfigError(msg)
+        raise ConfigError.at("strategy", repr(asked), ", ".join(STRATEGIES))
     drives = next((one for one in ORDERS if one == order), None)
     if drives is None:
-        msg = f"order: got {order!r}; allowed: {', '.join(ORDERS)}"
-        raise ConfigError(msg)
+        raise ConfigError.at("order", repr(order), ", ".join(ORDERS))
     only_tree = next((name for name, value in given.items() if value is not None), None)
     if strategy == "mjoin" and only_tree is not None:
-        msg = (
-            f"strategy: got 'mjoin' with {_said(only_tree)}; allowed: 'tree' or 'auto' (one n-ary "
-            "join has none)"
+        raise ConfigError.at(
+            "strategy",
+            f"'mjoin' with {_said(only_tree)}",
+            "'tree' or 'auto' (one n-ary join has none)",
         )
-        raise ConfigError(msg)
     if strategy == "auto" and (only_tree is not None or not one_key or n_streams == 2):
         strategy = "tree"
     if strategy == "tree" and drives != "adaptive":
@@ -61,11 +59,12 @@ def resolve_strategy(
             why = _said(only_tree)
         elif asked == "auto" and not one_key:
             why = "joins on different keys"
-        msg = (
-            f"order: got {order!r} with {why}; allowed: 'adaptive' (only an n-ary join, "
-            "strategy='mjoin', has inputs that drive one after the other)"
+        raise ConfigError.at(
+            "order",
+            f"{order!r} with {why}",
+            "'adaptive' (only an n-ary join, strategy='mjoin', has inputs that drive one after the"
+            " other)",
         )
-        raise ConfigError(msg)
     return strategy, drives
 
 
@@ -81,8 +80,9 @@ def resolve_sizes(selectivities: Selectivities | None, names: list[str]) -> Size
     if selectivities is None:
         return None
     if not isinstance(selectivities, Mapping) or not selectivities:
-        msg = f'selectivities: got {selectivities!r}; allowed: a mapping such as {{"a b": 0.001}}'
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "selectivities", repr(selectivities), 'a mapping such as {"a b": 0.001}'
+        )
     found: dict[frozenset[int], float] = {}
     for label, sigma in selectivities.items():
         known = dict.fromkeys(names)
@@ -90,11 +90,9 @@ def resolve_sizes(selectivities: Selectivities | None, names: list[str]) -> Size
         streams = frozenset(names.index(word) for word in words)
         is_number = isinstance(sigma, int | float) and not isinstance(sigma, bool)
         if len(words) != len(streams) or len(streams) < 2 or streams in found:
-            msg = f"selectivities: got {label!r}; allowed: two streams or more, each set once"
-            raise ConfigError(msg)
+            raise ConfigError.at("selectivities", repr(label), "two streams or more, each set once")
         if not is_number or not 0 <= sigma <= 1:
-            msg = f"selectivities: got {sigma!r} for {label!r}; allowed: numbers from 0 to 1"
-            raise ConfigError(msg)
+            raise ConfigError.at("selectivities", f"{sigma!r} for {label!r}", "numbers from 0 to 1")
         found[streams] = float(sigma)
     _refuse_apart(found, names)
     return Sizes.given(found, len(names))
@@ -130,8 +128,8 @@ def _refuse_apart(found: Mapping[frozenset[int], float], names: list[str]) -> No
         grew = bool(new)
     apart = next((name for i, name in enumerate(names) if i not in reached), None)
     if apart is not None:
-        msg = (
-            f"selectivities: got none that links {apart!r} to {names[0]!r}; allowed: pairs such as "
-            f"'{names[0]} {apart}' that link all streams"
+        raise ConfigError.at(
+            "selectivities",
+            f"none that links {apart!r} to {names[0]!r}",
+            f"pairs such as '{names[0]} {apart}' that link all streams",
         )
-        raise ConfigError(msg)

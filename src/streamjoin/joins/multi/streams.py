@@ -20,17 +20,16 @@ def check_streams(streams: object) -> None:
     """Refuse what is not a mapping of two streams or more, with usable names."""
     if not isinstance(streams, Mapping) or len(streams) < 2:
         got = f"{len(streams)} streams" if isinstance(streams, Mapping) else type(streams).__name__
-        msg = f'streams: got {got}; allowed: a mapping of two or more, such as {{"a": A, "b": B}}'
-        raise ConfigError(msg)
+        raise ConfigError.at("streams", got, 'a mapping of two or more, such as {"a": A, "b": B}')
     lower = [str(name).lower() for name in streams]
     for name in streams:
         usable = isinstance(name, str) and name.replace("_", "a").isalnum()
         if not usable or name.startswith(_RESERVED) or lower.count(name.lower()) > 1:
-            msg = (
-                f"streams: got the name {name!r}; allowed: letters, digits and _ (not first), "
-                "different for each stream"
+            raise ConfigError.at(
+                "streams",
+                f"the name {name!r}",
+                "letters, digits and _ (not first), different for each stream",
             )
-            raise ConfigError(msg)
     counters = Counter(many_stream_counters([name.lower() for name in streams]))
     for name in streams:
         own = next(
@@ -38,10 +37,9 @@ def check_streams(streams: object) -> None:
             None,
         )
         if own is not None:
-            msg = (
-                f"streams: got the name {name!r}; allowed: another, as {own} counts something else"
+            raise ConfigError.at(
+                "streams", f"the name {name!r}", f"another, as {own} counts something else"
             )
-            raise ConfigError(msg)
 
 
 def stream_of(name: object, streams: Mapping[str, Any], argument: str) -> str:
@@ -51,8 +49,7 @@ def stream_of(name: object, streams: Mapping[str, Any], argument: str) -> str:
             return known
     close = get_close_matches(str(name), list(streams), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    msg = f"{argument}: unknown stream {name!r}{hint}; allowed: {', '.join(streams)}"
-    raise ConfigError(msg)
+    raise ConfigError(f"{argument}: unknown stream {name!r}{hint}; allowed: {', '.join(streams)}")
 
 
 def column_of(
@@ -80,8 +77,7 @@ def for_each(value: T | Mapping[str, T], streams: Sequence[str], argument: str) 
     given = for_some(value, streams, argument)
     missing = next((name for name in streams if name not in given), None)
     if missing is not None:
-        msg = f"{argument}: got none for {missing!r}; allowed: one for each stream"
-        raise ConfigError(msg)
+        raise ConfigError.at(argument, f"none for {missing!r}", "one for each stream")
     return {name: given[name] for name in streams}
 
 
@@ -92,7 +88,6 @@ def for_some(value: Mapping[str, T], streams: Sequence[str], argument: str) -> d
     for name, one in value.items():
         stream = stream_of(name, known, argument)
         if stream in found:
-            msg = f"{argument}: got {stream!r} twice; allowed: one for each stream"
-            raise ConfigError(msg)
+            raise ConfigError.at(argument, f"{stream!r} twice", "one for each stream")
         found[stream] = one
     return found

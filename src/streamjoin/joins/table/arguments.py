@@ -47,17 +47,15 @@ def resolve_table_join(
     needed = [name for name in table.schema.names if name in {*table.key, *wanted}]
     schema = nullable(pa.schema([table.schema.field(name) for name in needed]))
     if how not in get_args(How):
-        msg = f"how: got {how!r}; allowed: {', '.join(get_args(How))}"
-        raise ConfigError(msg)
+        raise ConfigError.at("how", repr(how), ", ".join(get_args(How)))
     if algorithm not in NAMES:
-        msg = f"algorithm: got {algorithm!r}; allowed: {', '.join(NAMES)}"
-        raise ConfigError(msg)
+        raise ConfigError.at("algorithm", repr(algorithm), ", ".join(NAMES))
     if shed not in get_args(Shed):
-        msg = f"shed: got {shed!r}; allowed: {', '.join(get_args(Shed))}"
-        raise ConfigError(msg)
+        raise ConfigError.at("shed", repr(shed), ", ".join(get_args(Shed)))
     if front_share is not None and not _is_share(front_share):
-        msg = f"front_share: got {front_share!r}; allowed: a part of the memory, 0 to 1, or None"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "front_share", repr(front_share), "a part of the memory, 0 to 1, or None"
+        )
     budget = _checked(budget)
     limit = budget.memory_limit
     assert limit is not None
@@ -89,25 +87,24 @@ def _keys(on: OnTable, stream: pa.Schema, table: Table, naming: Naming) -> list[
     if isinstance(on, Mapping):
         by_table = {theirs: mine for mine, theirs in on.items()}
         if set(by_table) != set(table.key):
-            msg = f"on: got {dict(on)!r}; allowed: a column for each of {', '.join(table.key)}"
-            raise ConfigError(msg)
+            raise ConfigError.at(
+                "on", repr(dict(on)), f"a column for each of {', '.join(table.key)}"
+            )
         names = [by_table[name] for name in table.key]
     else:
         names = [on] if isinstance(on, str) else list(on) if isinstance(on, list | tuple) else []
         if len(names) != len(table.key) or not all(isinstance(name, str) for name in names):
-            msg = f"on: got {on!r} for the table's key {', '.join(table.key)}; allowed: {ON}"
-            raise ConfigError(msg)
+            raise ConfigError.at("on", f"{on!r} for the table's key {', '.join(table.key)}", ON)
     found = []
     for name, theirs in zip(names, table.key, strict=True):
         position = position_of(stream, name, "the stream", "on", naming)
         column = stream.names[position]
         mine, other = stream.types[position], table.schema.field(theirs).type
         if not can_be_key(mine) or not comparable(mine, other):
-            msg = (
+            raise DataError(
                 f"on: the stream's {column} is {kind_name(mine)} and the table's {theirs} is "
                 f"{kind_name(other)}; allowed: equal types (cast one of them)"
             )
-            raise DataError(msg)
         found.append(position)
     return found
 
@@ -119,8 +116,7 @@ def _columns(
     if columns is None:
         return {name: name for name in table.schema.names if name not in table.key}
     if isinstance(columns, str) or not isinstance(columns, Sequence | Mapping):
-        msg = f'columns: got {columns!r}; allowed: names, or {{"name": "customer_name"}}'
-        raise ConfigError(msg)
+        raise ConfigError.at("columns", repr(columns), 'names, or {"name": "customer_name"}')
     given = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
     names = table.schema.names
     return {
@@ -140,11 +136,10 @@ def _output(
     twice = naming.twice(column.name for column in found)
     if twice is not None:
         name = twice[1]
-        msg = (
+        raise DataError(
             f"columns: stream and table both have {name!r}; allowed: another name for the "
             f"table's, such as columns={{{name!r}: {'table_' + name!r}}}"
         )
-        raise DataError(msg)
     return tuple(found)
 
 
@@ -153,9 +148,9 @@ def _checked(budget: Budget | None) -> Budget:
     if budget is None:
         return Budget(memory=MEMORY)
     if not isinstance(budget, Budget):
-        msg = f'budget: got {budget!r}; allowed: a Budget such as Budget(memory="{MEMORY}")'
-        raise ConfigError(msg)
+        raise ConfigError.at("budget", repr(budget), f'a Budget such as Budget(memory="{MEMORY}")')
     if budget.rate is not None or isinstance(budget.memory, Rows):
-        msg = f"budget: got {budget.describe()}; allowed with a table: bytes of memory, and cpu"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"budget: got {budget.describe()}; allowed with a table: bytes of memory, and cpu"
+        )
     return replace(budget, memory=budget.memory or MEMORY)

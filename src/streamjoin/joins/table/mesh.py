@@ -143,11 +143,10 @@ class Mesh:
         blob = self._store.get_blob(_key(run))
         if blob is None:
             if run.left != run.rows:
-                msg = (
+                raise StateError(
                     f"which waiting rows of run {run.slice} are answered is missing in the state;"
                     " restore the checkpoint from a copy or start with a new one"
                 )
-                raise StateError(msg)
             return np.zeros(run.rows, np.bool_)
         return np.unpackbits(np.frombuffer(blob, np.uint8), count=run.rows).astype(np.bool_)
 

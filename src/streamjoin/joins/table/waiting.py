@@ -50,11 +50,10 @@ class Waiting:
         if blob is not None and len(blob) % known.itemsize == 0:
             known = np.frombuffer(blob, np.int64).reshape(3, -1)
         if known[0].sum() != self._state.n_waiting:
-            msg = (
+            raise StateError(
                 "what the waiting rows wait for is missing in the state, or is of others; restore"
                 " the checkpoint from a copy or start with a new one"
             )
-            raise StateError(msg)
         more = max(0, work.parts.n - known.shape[1])
         new = np.repeat([[0], [LATEST], [NEVER]], more, axis=1)
         self.rows, self.since, self._loaded = np.concatenate([known, new], axis=1)

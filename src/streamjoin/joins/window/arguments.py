@@ -146,12 +146,10 @@ def resolve(
     )
     join = replace(join, freshness_us=_freshness(freshness, windows, kind))
     if not isinstance(weights, bool):
-        msg = f"weights: got {weights!r}; allowed: True or False"
-        raise ConfigError(msg)
+        raise ConfigError.at("weights", repr(weights), "True or False")
     if weights:
         if kind != "inner":
-            msg = f"weights: got True with how={how!r}; allowed: only with 'inner'"
-            raise ConfigError(msg)
+            raise ConfigError.at("weights", f"True with how={how!r}", "only with 'inner'")
         join = replace(join, output=with_weight(join.output, naming))
     if budget is None:
         refuse_without_budget(shed=shed, split=split, utility=utility)
@@ -167,11 +165,9 @@ def _freshness(
     """Ages in microseconds, not shorter than the windows (JAQ-A9)."""
     values = freshness if isinstance(freshness, tuple) else (freshness, freshness)
     if len(values) != 2:
-        msg = f"freshness: got {freshness!r}; allowed: one duration or a pair (left, right)"
-        raise ConfigError(msg)
+        raise ConfigError.at("freshness", repr(freshness), "one duration or a pair (left, right)")
     if how != "inner" and any(value is not None for value in values):
-        msg = f"freshness: got {freshness!r} with how={how!r}; allowed: only with 'inner'"
-        raise ConfigError(msg)
+        raise ConfigError.at("freshness", f"{freshness!r} with how={how!r}", "only with 'inner'")
     left, right = (_age(values[side], windows[side], side) for side in SIDES)
     return left, right
 
@@ -181,17 +177,17 @@ def _age(value: Duration | None, window: Size, side: Side) -> int | None:
         return None
     age, (window_us, rows) = not_negative(value, "freshness"), window
     if rows is not None:
-        msg = (
-            f"freshness: got {value!r} with rows({rows}) as the {SIDE_NAMES[side]} window; "
-            "allowed: with windows of time"
+        raise ConfigError.at(
+            "freshness",
+            f"{value!r} with rows({rows}) as the {SIDE_NAMES[side]} window",
+            "with windows of time",
         )
-        raise ConfigError(msg)
     if age < window_us:
-        msg = (
-            f"freshness: got {format_duration(age)} for the {SIDE_NAMES[side]} stream, shorter "
-            f"than its window; allowed: at least {format_duration(window_us)}"
+        raise ConfigError.at(
+            "freshness",
+            f"{format_duration(age)} for the {SIDE_NAMES[side]} stream, shorter than its window",
+            f"at least {format_duration(window_us)}",
         )
-        raise ConfigError(msg)
     return age
 
 
@@ -207,11 +203,9 @@ def _utility(
     names = utility if isinstance(utility, tuple) else (utility, utility)
     is_named = all(name is None or isinstance(name, str) for name in names)
     if len(names) != 2 or names == (None, None) or not is_named:
-        msg = f"utility: got {utility!r}; allowed: a column name or a pair (left, right)"
-        raise ConfigError(msg)
+        raise ConfigError.at("utility", repr(utility), "a column name or a pair (left, right)")
     if not selective:
-        msg = f"utility: got {utility!r} with shed='drop'; allowed: only with 'selective'"
-        raise ConfigError(msg)
+        raise ConfigError.at("utility", f"{utility!r} with shed='drop'", "only with 'selective'")
     left, right = (_number(schemas[side], names[side], side, naming) for side in SIDES)
     return left, right
 
@@ -222,11 +216,10 @@ def _number(schema: pa.Schema, name: str | None, side: Side, naming: Naming) -> 
     position = _position(schema, name, side, "utility", naming)
     kind = schema.types[position]
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        msg = (
+        raise DataError(
             f"utility: {SIDE_NAMES[side]} column {name!r} has type {kind_name(kind)}; "
             "allowed: a number"
         )
-        raise DataError(msg)
     return position
 
 
@@ -237,8 +230,9 @@ def _methods(
         _one_of(word, "algorithm", ALGORITHMS) for word in _pair(algorithm, "algorithm", str)
     )
     if indexed and not {left, right} <= {"auto", "batch"}:
-        msg = f"algorithm: got {algorithm!r} with {indexed} in `where`; allowed: 'auto' or 'batch'"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "algorithm", f"{algorithm!r} with {indexed} in `where`", "'auto' or 'batch'"
+        )
     return (left, right), _one_of(invalidation, "invalidation", INVALIDATIONS)
 
 
@@ -246,8 +240,7 @@ def _one_of(value: object, argument: str, allowed: tuple[L, ...]) -> L:
     for known in allowed:
         if value == known:
             return known
-    msg = f"{argument}: got {value!r}; allowed: {', '.join(map(str, allowed))}"
-    raise ConfigError(msg)
+    raise ConfigError.at(argument, repr(value), ", ".join(map(str, allowed)))
 
 
 def _how(how: object) -> How:
@@ -257,32 +250,31 @@ def _how(how: object) -> How:
             return known
     if word in _SPELLINGS:
         return _SPELLINGS[word]
-    msg = f"how: got {how!r}; allowed: {', '.join(HOWS)}"
-    raise ConfigError(msg)
+    raise ConfigError.at("how", repr(how), ", ".join(HOWS))
 
 
 def _direction(direction: object, how: How) -> Direction:
     for known in DIRECTIONS:
         if direction == known:
             if known != "backward" and how != "asof":
-                msg = f"direction: got {direction!r} with how={how!r}; allowed: only with 'asof'"
-                raise ConfigError(msg)
+                raise ConfigError.at(
+                    "direction", f"{direction!r} with how={how!r}", "only with 'asof'"
+                )
             return known
-    msg = f"direction: got {direction!r}; allowed: {', '.join(DIRECTIONS)}"
-    raise ConfigError(msg)
+    raise ConfigError.at("direction", repr(direction), ", ".join(DIRECTIONS))
 
 
 def _check_where(where: Where, how: How) -> None:
     if how == "asof":
-        msg = f"where: got {where.text!r} with how='asof'; allowed: none (use `on` for equal keys)"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "where", f"{where.text!r} with how='asof'", "none (use `on` for equal keys)"
+        )
     if where.rest and how != "inner":
-        msg = (
+        raise ConfigError(
             f"where: {where.rest[0]!r} can only be evaluated after an inner join, and this one is "
             f"{how!r}; allowed: comparisons, arithmetic, abs, overlap, inner_product, BETWEEN, IN, "
             "IS NULL, AND, OR, NOT"
         )
-        raise ConfigError(msg)
 
 
 def _pair(value: object, argument: str, kind: type[T]) -> tuple[T, T]:
@@ -290,8 +282,7 @@ def _pair(value: object, argument: str, kind: type[T]) -> tuple[T, T]:
         return value, value
     if isinstance(value, tuple) and len(value) == 2 and all(isinstance(v, kind) for v in value):
         return value
-    msg = f"{argument}: got {value!r}; allowed: one {kind.__name__} or a pair (left, right)"
-    raise ConfigError(msg)
+    raise ConfigError.at(argument, repr(value), f"one {kind.__name__} or a pair (left, right)")
 
 
 def _position(schema: pa.Schema, name: str, side: Side, argument: str, naming: Naming) -> int:
@@ -303,8 +294,7 @@ def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema], naming: Naming) -> list[
         return []
     entries = list(on) if isinstance(on, list) else [on]
     if not entries:
-        msg = "on: got no column; allowed: one or more column names"
-        raise ConfigError(msg)
+        raise ConfigError.at("on", "no column", "one or more column names")
     keys = []
     for entry in entries:
         names = _pair(entry, "on", str)
@@ -316,30 +306,26 @@ def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema], naming: Naming) -> list[
 
 def _check_key(left: pa.Field, right: pa.Field) -> None:
     if not comparable(left.type, right.type):
-        msg = (
+        raise DataError(
             f"on: {left.name!r} is {kind_name(left.type)} on the left and {right.name!r} is "
             f"{kind_name(right.type)} on the right; allowed: equal types (cast one of them)"
         )
-        raise DataError(msg)
     for field in (left, right):
         if not can_be_key(field.type):
-            msg = (
+            raise DataError(
                 f"on: {field.name!r} has type {kind_name(field.type)}; allowed: any type that can "
                 "be compared for equality (maps cannot)"
             )
-            raise DataError(msg)
 
 
 def _windows(window: Both[Window], how: How, direction: Direction) -> tuple[Size, Size]:
     """The windows of both sides."""
     values = window if isinstance(window, tuple) else (window, window)
     if len(values) != 2:
-        msg = f"window: got {window!r}; allowed: one window or a pair (left, right)"
-        raise ConfigError(msg)
+        raise ConfigError.at("window", repr(window), "one window or a pair (left, right)")
     left, right = (_window(value, how) for value in values)
     if left == right == (0, None):
-        msg = f"window: got {window!r}; allowed: a positive duration for at least one side"
-        raise ConfigError(msg)
+        raise ConfigError.at("window", repr(window), "a positive duration for at least one side")
     if how == "asof" and direction == "backward":
         left = (0, None)  # the right tuple is never the later one
     return left, right
@@ -348,8 +334,7 @@ def _windows(window: Both[Window], how: How, direction: Direction) -> tuple[Size
 def _window(value: Window, how: How) -> Size:
     if isinstance(value, Rows):
         if how == "asof":
-            msg = f"window: got rows({value.n}) with how='asof'; allowed: a duration"
-            raise ConfigError(msg)
+            raise ConfigError.at("window", f"rows({value.n}) with how='asof'", "a duration")
         return 0, value.n
     return (0 if value is None else not_negative(value, "window")), None
 
@@ -358,8 +343,7 @@ def not_negative(value: Duration, argument: str) -> int:
     """Microseconds of an argument that may be zero."""
     length = parse_duration(value, argument)
     if length < 0:
-        msg = f"{argument}: got {value!r}; allowed: zero or a positive duration"
-        raise ConfigError(msg)
+        raise ConfigError.at(argument, repr(value), "zero or a positive duration")
     return length
 
 
@@ -367,8 +351,7 @@ def positive(value: Duration, argument: str) -> int:
     """Microseconds of an argument that may not."""
     length = parse_duration(value, argument)
     if length <= 0:
-        msg = f"{argument}: got {value!r}; allowed: a positive duration"
-        raise ConfigError(msg)
+        raise ConfigError.at(argument, repr(value), "a positive duration")
     return length
 
 
@@ -379,11 +362,13 @@ def _times(
     left, right = (_time_position(schemas[s], names[s], s, naming) for s in SIDES)
     kinds = schemas[0].types[left], schemas[1].types[right]
     if kinds[0] != kinds[1]:
-        msg = (
-            f"time: got {names[0]!r} of type {kind_name(kinds[0])} and {names[1]!r} of type "
-            f"{kind_name(kinds[1])}; allowed: the same type on both sides (cast one of them)"
+        raise DataError.at(
+            "time",
+            " and ".join(
+                f"{n!r} of type {kind_name(k)}" for n, k in zip(names, kinds, strict=True)
+            ),
+            "the same type on both sides (cast one of them)",
         )
-        raise DataError(msg)
     return left, right
 
 
@@ -391,9 +376,8 @@ def _time_position(schema: pa.Schema, name: str, side: Side, naming: Naming) -> 
     position = _position(schema, name, side, "time", naming)
     if not pa.types.is_timestamp(schema.types[position]):
         kind = kind_name(schema.types[position])
-        msg = (
+        raise DataError(
             f"time: {SIDE_NAMES[side]} column {name!r} has type {kind}; "
             "allowed: timestamp or timestamp_ntz"
         )
-        raise DataError(msg)
     return position

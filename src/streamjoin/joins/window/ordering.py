@@ -122,11 +122,10 @@ class Queue:
         self.ranks = self._state.released[self._number] + np.flatnonzero(mine[:m])
         self._state.released[self._number] += m
         if len(self.ranks) != len(out):
-            msg = (
+            raise StateError(
                 f"{len(out)} rows have their turn and {len(self.ranks)} were expected: some that"
                 " waited are missing; restore the checkpoint from a copy or start with a new one"
             )
-            raise StateError(msg)
         return out
 
     def places(self, times: Times, *, ties: bool) -> Times:

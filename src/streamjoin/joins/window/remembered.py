@@ -208,11 +208,10 @@ class Remembered:
             bits = np.frombuffer(blob, np.uint8)
             return np.unpackbits(bits, count=window.rows).astype(np.bool_)
         if key in self._state.marked:
-            msg = (
+            raise StateError(
                 f"which rows of basic window {window.slice} (batch {window.sequence}) have matched"
                 " is missing; restore the checkpoint from a copy or start with a new one"
             )
-            raise StateError(msg)
         return np.zeros(window.rows, np.bool_)
 
     def _append(self, side: Side, part: Part) -> None:

@@ -284,17 +284,15 @@ def refuse_other(stored: dict[str, str], wanted: dict[str, str]) -> None:
     a new checkpoint folder
     """
     if stored.get("version") != wanted.get("version"):
-        msg = (
+        raise StateError(
             "the checkpoint was written by another version of streamjoin: the form of its state is "
             f"{stored.get('version')!r} and this version reads {wanted.get('version')!r}; go on "
             "with a version that reads it, or use a new checkpoint folder"
         )
-        raise StateError(msg)
     names = [n for n in {**stored, **wanted} if stored.get(n) != wanted.get(n)]
     if names:
         parts = [f"{n} was {stored.get(n)!r} and is now {wanted.get(n)!r}" for n in names]
-        msg = (
+        raise StateError(
             f"the checkpoint was written by another join: {'; '.join(parts)}; "
             "go on with the old settings or use a new checkpoint folder"
         )
-        raise StateError(msg)

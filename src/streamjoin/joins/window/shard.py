@@ -96,11 +96,10 @@ class WindowShard:
         if channel is not None and channel.tasks:
             channel.check_hot(self._spread.keys, {row.known for row in self._packed})
         elif self._spread:
-            msg = (
+            raise StateError(
                 "hot_keys: the checkpoint holds keys that are spread over shards; allowed: a folder"
                 " that all machines see, as before"
             )
-            raise StateError(msg)
 
     def _decide_hot(self) -> None:
         channel, batch = self._env.channel, self._env.batch

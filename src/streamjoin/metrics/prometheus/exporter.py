@@ -93,11 +93,11 @@ class PrometheusExporter:
         try:
             self._server, self._thread = start_http_server(port, host, registry)
         except (OSError, OverflowError) as error:
-            msg = (
-                f"port: got {port} at {host}; allowed: one that is free, at an address of this "
-                f"machine ({error})"
-            )
-            raise ConfigError(msg) from error
+            raise ConfigError.at(
+                "port",
+                f"{port} at {host}",
+                f"one that is free, at an address of this machine ({error})",
+            ) from error
         self.host, self.port = host, self._server.server_port
 
     @property
@@ -133,8 +133,7 @@ def address_of(prometheus: int | str) -> tuple[str, int]:
     """
     host, _, port = str(prometheus).rpartition(":")
     if isinstance(prometheus, bool) or not port.isdecimal() or int(port) > 65535:
-        msg = f'prometheus: got {prometheus!r}; allowed: a port such as 9464, or "host:port"'
-        raise ConfigError(msg)
+        raise ConfigError.at("prometheus", repr(prometheus), 'a port such as 9464, or "host:port"')
     return host.strip("[]") or LOOPBACK, int(port)
 
 

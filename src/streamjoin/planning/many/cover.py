@@ -219,8 +219,7 @@ def refresh_rates(
     "freshness: got 9 s for 'a', 1 s too little; allowed: more than the 10 s that its state lasts"
     """
     if len(freshness) != model.tree.n_streams or not all(asked > 0 for asked in freshness):
-        msg = f"freshness: got {list(freshness)}; allowed: one positive number for each stream"
-        raise ConfigError(msg)
+        raise ConfigError.at("freshness", list(freshness), "one positive number for each stream")
     asked = np.asarray(freshness, dtype=np.float64)
     slack = np.subtract(asked, _stays(model), out=asked.copy(), where=np.isfinite(asked))
     infeasible = _too_short(model, asked, slack)

@@ -293,8 +293,7 @@ def groups_of(order: Order, waiting: Waiting) -> tuple[Groups, Turns]:
     if order == "consumption-rate":
         return _by_selectivity(waiting), "position"
     if order == "adaptive":
-        msg = "adaptive: what it chooses follows from costs, not from here"
-        raise ValueError(msg)
+        raise ValueError("adaptive: what it chooses follows from costs, not from here")
     return tuple((j,) for j in _greedy_order(waiting, per_tuple=order == "output-rate")), "position"
 
 

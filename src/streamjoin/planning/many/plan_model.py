@@ -105,8 +105,7 @@ class PlanModel:
             _checked("costs", costs, nodes, "half-way join", most=_FINITE),
         )
         if not np.all(checked.costs > 0):
-            msg = f"costs: got {checked.costs.min():g}; allowed: more than 0"
-            raise ConfigError(msg)
+            raise ConfigError.at("costs", f"{checked.costs.min():g}", "more than 0")
         return checked
 
     @cached_property
@@ -159,8 +158,7 @@ class PlanModel:
 def check_resources(mu: float) -> float:
     """The resources of a plan, or a sentence that says what is wrong with them."""
     if not 0 <= mu < np.inf:
-        msg = f"mu: got {mu}; allowed: a finite number of at least 0"
-        raise ConfigError(msg)
+        raise ConfigError.at("mu", mu, "a finite number of at least 0")
     return float(mu)
 
 
@@ -175,12 +173,12 @@ def _checked(
 ) -> Floats:
     array = np.array(values, dtype=np.float64)
     if array.shape != (count,):
-        msg = f"{name}: got {array.size} numbers; allowed: {count}, one for each {what}"
-        raise ConfigError(msg)
+        raise ConfigError.at(name, f"{array.size} numbers", f"{count}, one for each {what}")
     wrong = array[~((array >= 0) & (array <= most))]
     if wrong.size:
-        msg = f"{name}: got {wrong[0]}; allowed: 0 or more" + (", finite" if most < np.inf else "")
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"{name}: got {wrong[0]}; allowed: 0 or more" + (", finite" if most < np.inf else "")
+        )
     return array
 
 

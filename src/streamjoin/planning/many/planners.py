@@ -87,8 +87,7 @@ def allocate(
     if planner == "exact":
         return exact(model, mu, refresh, match=False)
     if planner not in _BLIND:
-        msg = f"planner: got {planner!r}; allowed: {', '.join(PLANNERS)}"
-        raise ConfigError(msg)
+        raise ConfigError.at("planner", repr(planner), ", ".join(PLANNERS))
     return _BLIND[planner](model, mu)
 
 
@@ -155,8 +154,7 @@ class Analyst:
     def result(self) -> Analysis:
         """What the last analysis found, or its error."""
         if self._pending is None:
-            msg = "result: got no analysis; allowed: after start"
-            raise ConfigError(msg)
+            raise ConfigError.at("result", "no analysis", "after start")
         return self._pending.result()
 
 
@@ -208,8 +206,7 @@ class Adaptation:
     def __init__(self, epsilon: float = 0.05, p: float = 0.05, tuned: bool = True) -> None:
         for name, value in (("epsilon", epsilon), ("p", p)):
             if not 0 <= value < 10:
-                msg = f"{name}: got {value}; allowed: a share from 0 to less than 10"
-                raise ConfigError(msg)
+                raise ConfigError.at(name, value, "a share from 0 to less than 10")
         self.asked = (epsilon, p)
         self.epsilon, self.p, self.tuned = epsilon, p, tuned
         self.decisions: deque[Decision] = deque(maxlen=MAX_DECISIONS)

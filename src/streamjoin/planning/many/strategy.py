@@ -73,8 +73,7 @@ def choose_tree(
     (b c) a
     """
     if not 2 <= len(names) == len(rates):
-        msg = f"rates: got {len(rates)}; allowed: one for each of 2 streams or more"
-        raise ConfigError(msg)
+        raise ConfigError.at("rates", len(rates), "one for each of 2 streams or more")
     cost = _TreeCosts(rates, cardinality, connected, len(names))
     find = _best_tree if len(names) <= MAX_STREAMS_ALL_TREES else _greedy_tree
     return _tree(find(len(names), cost), names)
@@ -99,8 +98,7 @@ def produced_rate(streams: Streams, rates: Sequence[float], cardinality: Cardina
 def _checked(cardinality: Cardinality, streams: Streams) -> float:
     size = cardinality(streams)
     if not 0 <= size < inf:
-        msg = f"cardinality: got {size} for {sorted(streams)}; allowed: finite, 0 or more"
-        raise ConfigError(msg)
+        raise ConfigError.at("cardinality", f"{size} for {sorted(streams)}", "finite, 0 or more")
     return size
 
 

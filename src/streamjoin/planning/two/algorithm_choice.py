@@ -183,8 +183,7 @@ def choose(
     ('batch', 'nested')
     """
     if not 0 <= margin < 1:
-        msg = f"margin: got {margin}; allowed: from 0 to less than 1"
-        raise ConfigError(msg)
+        raise ConfigError.at("margin", margin, "from 0 to less than 1")
     costs = costs_of(load, operations)
     cheapest = min(costs, key=lambda method: costs[method])
     if current is None:

@@ -154,8 +154,7 @@ def _share(weights: Pair) -> float:
 
 
 def _refuse(argument: str, got: object, allowed: str) -> None:
-    msg = f"{argument}: got {got}; allowed: {allowed}"
-    raise ConfigError(msg)
+    raise ConfigError.at(argument, got, allowed)
 
 
 def split_rates(split: str, demand: Demand, service: float) -> Pair:
@@ -255,8 +254,7 @@ def split_both(
     900.0
     """
     if not 0.5 <= favoured < 1:
-        msg = f"favoured: got {favoured}; allowed: from 0.5 to less than 1"
-        raise ConfigError(msg)
+        raise ConfigError.at("favoured", favoured, "from 0.5 to less than 1")
     if split == "best":
         return _best_of_both(demand, service, memory, favoured)
     if split == "equal":
@@ -361,8 +359,7 @@ def plan(split: str, demand: Demand, limits: Limits) -> Allocation:
     allowed = splits_for(limits)
     if split not in allowed:
         names = ", ".join(map(repr, allowed))
-        msg = f"split: got {split!r}; allowed {_scarce(limits)}: {names}"
-        raise ConfigError(msg)
+        raise ConfigError(f"split: got {split!r}; allowed {_scarce(limits)}: {names}")
     if limits.service is None:
         if limits.memory is None:
             return Allocation(demand.rates)

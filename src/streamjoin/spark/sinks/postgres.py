@@ -54,11 +54,10 @@ class PostgresSink:
             return frame, self.pair_id
         name = PAIR_ID if self.pair_id is True else self.pair_id
         if naming_of(frame.sparkSession).find(frame.columns, name) is not None:
-            msg = (
+            raise ConfigError(
                 f"pair_id: the frame has a column {name!r} of its own; allowed: its exact name, if "
                 "its values name results, or another name"
             )
-            raise ConfigError(msg)
         return with_pair_id(frame, name), name
 
 
@@ -90,14 +89,11 @@ def postgres_sink(uri: str, table: str, pair_id: str | bool = True) -> PostgresS
     """
     if not isinstance(uri, str) or not uri.lower().startswith(("postgresql://", "postgres://")):
         # Without that beginning it is not known which part of it is a password.
-        msg = "uri: got no address of PostgreSQL; allowed: 'postgresql://user@host/database'"
-        raise ConfigError(msg)
+        raise ConfigError.at("uri", "no address of PostgreSQL", "'postgresql://user@host/database'")
     if not isinstance(table, str) or not all(table.split(".")) or table.count(".") > 1:
-        msg = f"table: got {table!r}; allowed: a name such as 'pairs' or 'public.pairs'"
-        raise ConfigError(msg)
+        raise ConfigError.at("table", repr(table), "a name such as 'pairs' or 'public.pairs'")
     if not isinstance(pair_id, str | bool) or pair_id == "":
-        msg = f"pair_id: got {pair_id!r}; allowed: True, False or the name of a column"
-        raise ConfigError(msg)
+        raise ConfigError.at("pair_id", repr(pair_id), "True, False or the name of a column")
     sink = PostgresSink(Address(uri), table, pair_id)
     connected(sink.address, table).close()  # without its driver nothing could be written
     return sink
@@ -105,12 +101,14 @@ def postgres_sink(uri: str, table: str, pair_id: str | bool = True) -> PostgresS
 
 def _query(frame: DataFrame) -> str:
     if type(frame).__module__.startswith("pyspark.sql.connect"):
-        msg = "postgres_sink: got a frame of Spark Connect; allowed: one of a classic session"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "postgres_sink", "a frame of Spark Connect", "one of a classic session"
+        )
     query = frame.sparkSession.sparkContext.getLocalProperty(_QUERY)
     if query is None:
-        msg = "postgres_sink: got a frame of no streaming query; allowed: writeStream.foreachBatch"
-        raise ConfigError(msg)
+        raise ConfigError.at(
+            "postgres_sink", "a frame of no streaming query", "writeStream.foreachBatch"
+        )
     return query
 
 
@@ -120,11 +118,11 @@ def _with_schema(database: Database) -> str:
         return database.table
     schema = database.query("SELECT current_schema()::text AS name").to_pylist()[0]["name"]
     if schema is None:
-        msg = (
-            f"table: got {database.table!r}, and the user has no schema for it; allowed: a name "
-            "with its schema, such as 'public.pairs'"
+        raise ConfigError.at(
+            "table",
+            f"{database.table!r}, and the user has no schema for it",
+            "a name with its schema, such as 'public.pairs'",
         )
-        raise ConfigError(msg)
     return f"{schema}.{database.table}"
 
 
@@ -143,11 +141,10 @@ def _prepare(database: Database, target: Target, batch: int) -> None:
 def _write(database: Database, target: Target, rows: DataFrame, batch: int) -> None:
     if any(_is_written(database, target, rows, batch) for _ in range(_ROUNDS)):
         return
-    msg = (
+    raise TableError(
         f"the table {target.table!r} in {database.address.safe} cannot be written: the server lost "
         f"what it was given, {_ROUNDS} times; see why it crashes, then start the query again"
     )
-    raise TableError(msg)
 
 
 def _is_written(database: Database, target: Target, rows: DataFrame, batch: int) -> bool:
@@ -177,10 +174,9 @@ def _commit(cursor: Any, target: Target, staging: Staging, parts: Parts, batch: 
     if found != parts.n_rows:
         return False
     if with_id != found:
-        msg = (
+        raise DataError(
             f"pair_id: column {target.pair_id!r} is null in {found - with_id:,} rows of batch "
             f"{batch}; allowed: a value in each"
         )
-        raise DataError(msg)
     target.take(cursor, staging, parts, batch)
     return True

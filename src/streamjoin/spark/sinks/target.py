@@ -106,12 +106,11 @@ class Target:
         """
         found = self._last(cursor)
         if self.pair_id is None and found is not None and found[0] > batch:
-            msg = (
+            raise StateError(
                 f"batch {batch} of query {self.query} comes again, but {self.table!r} has batch "
                 f"{found[0]}: the checkpoint was put back to an earlier one; with a pair_id "
                 "results are told apart, without one begin with a new table and a new checkpoint"
             )
-            raise StateError(msg)
 
     def has(self, cursor: Any, batch: int, parts: Parts) -> bool:
         """Whether these rows of a batch are in the table, and would be there twice.
@@ -128,14 +127,13 @@ class Target:
         if self.pair_id is not None or found is None or found[0] != batch:
             return False
         if found != (batch, parts.n_rows, parts.hash):
-            msg = (
+            raise StateError(
                 f"batch {batch} of query {self.query} comes again with other rows than "
                 f"{self.table!r} has of it: the checkpoint was put back, or a column is not "
                 "computed the same way twice, or the sink was called twice for one batch; with a "
                 "pair_id results are told apart, without one begin with a new table and a new "
                 "checkpoint"
             )
-            raise StateError(msg)
         return True
 
     def take(self, cursor: Any, staging: Staging, parts: Parts, batch: int) -> None:

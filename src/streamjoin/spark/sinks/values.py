@@ -67,8 +67,9 @@ def sql_types(schema: t.StructType, naming: Naming = ANY_CASE) -> dict[str, str]
     refuse_duplicates(schema.names, "frame", naming)
     for name in schema.names:
         if naming.same(name, PART):
-            msg = f"frame: got a column {name!r}, which the sink adds itself; allowed: other names"
-            raise DataError(msg)
+            raise DataError.at(
+                "frame", f"a column {name!r}, which the sink adds itself", "other names"
+            )
     return {field.name: _sql_type(field) for field in schema}
 
 
@@ -78,12 +79,11 @@ def _sql_type(field: t.StructField) -> str:
         return f"numeric({kind.precision},{kind.scale})"
     found = _TYPES.get(type(kind))
     if found is None:
-        msg = (
+        raise DataError(
             f"frame: column {field.name!r} is {kind.simpleString()}, which a table of PostgreSQL "
             "is not given; allowed: numbers, text, bytes, booleans, dates, timestamps, and arrays, "
             "maps and structs of them (cast it)"
         )
-        raise DataError(msg)
     return found
 
 
