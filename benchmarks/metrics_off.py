@@ -10,9 +10,9 @@ from time import thread_time
 from typing import Any
 from unittest.mock import patch
 
-from streamjoin.joins import logic
 from streamjoin.joins.ages import PairsSeen
 from streamjoin.joins.base import Pairs
+from streamjoin.joins.window import logic
 from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.metrics import BasicWindows, Details
 

@@ -5,7 +5,7 @@ import pytest
 
 import streamjoin as sj
 from benchmarks.recall import KINDS, drawn
-from streamjoin.joins import samples
+from streamjoin.joins.window import samples
 from streamjoin.local import LocalJoin
 from tests.shedding.streams import counted, pair, steps
 
