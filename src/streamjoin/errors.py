@@ -19,7 +19,7 @@ class StreamJoinError(Exception):
     """Base of every error that streamjoin raises on purpose."""
 
     @classmethod
-    def at(cls, argument: str, got: object, allowed: object) -> Self:
+    def at(cls, argument: object, got: object, allowed: object) -> Self:
         """An argument, what came for it and what is allowed, as a sentence.
 
         Examples
