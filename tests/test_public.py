@@ -12,6 +12,18 @@ def test_every_public_name_resolves() -> None:
     assert all(getattr(sj, name) is not None for name in sj.__all__)
 
 
+def test_completion_knows_every_public_name() -> None:
+    """Also in a process that has used none of them yet."""
+    code = "import streamjoin as sj; print(*dir(sj))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(sj.__all__) <= set(done.stdout.split())
+
+
+def test_all_errors_are_public() -> None:
+    kinds = [sj.StreamJoinError, *sj.StreamJoinError.__subclasses__()]
+    assert {kind.__name__ for kind in kinds} <= set(sj.__all__)
+
+
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'jion'"):
         sj.jion  # noqa: B018  # looking it up is the test

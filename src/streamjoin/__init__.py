@@ -20,6 +20,7 @@ from streamjoin.errors import (
     MissingExtraError,
     StateError,
     StreamJoinError,
+    TableError,
 )
 from streamjoin.windows import rows
 
@@ -47,6 +48,7 @@ __all__ = [
     "MissingExtraError",
     "StateError",
     "StreamJoinError",
+    "TableError",
     "__version__",
     "explain",
     "join",
@@ -94,6 +96,11 @@ def __getattr__(name: str) -> Any:
                 raise MissingExtraError.of(extra="spark", module=module)
         return getattr(importlib.import_module(_SPARK[name]), name)
     raise AttributeError(f"module 'streamjoin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All public names, also those that are not loaded yet, for completion."""
+    return sorted({*globals(), *__all__})
 
 
 def _is_installed(module: str) -> bool:
