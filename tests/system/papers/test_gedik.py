@@ -7,42 +7,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from papers.base import AllNumbers, Context
+from papers.base import AllNumbers
 from papers.gedik import PAPER
 from papers.gedik.densities import Correlation
 from papers.gedik.ideal import ideal_gain, informed_optimum
 from papers.gedik.optimum import BEST, PAPERS, REMEMBERING, Quality
 from papers.gedik.quality_table import QUALITY, holds
 from papers.measurement import Measurement
-from papers.page import html
-from papers.run import Outcome, reproduce
+from papers.run import Outcome
 from streamjoin.shedding.fractions import POLICIES
+from tests.system.papers.checks import claims_without_figure, flipped, report
 
 NONE = Measurement.of([1.0])
 
 
-@pytest.fixture(scope="module")
-def quick() -> Outcome:
-    return reproduce(PAPER, Context(quick=True, seeds=(1,)))
-
-
 def test_every_claim_is_there_once_with_a_judge() -> None:
-    ids = [claim.id for claim in PAPER.claims]
-    assert ids == [f"GED-C{n}" for n in range(1, 15)]
-    assert sorted(PAPER.judges) == sorted(ids)
-    assert {name for figure in PAPER.figures for name in figure.claims} == set(ids)
+    assert claims_without_figure(PAPER, "GED", 14) == set()
 
 
 def test_no_verdict_has_flipped(quick: Outcome) -> None:
-    flipped = {r.claim.id: (r.found.verdict, r.why) for r in quick.unexpected}
-    assert flipped == {}
+    assert flipped(quick) == {}
 
 
 def test_the_report_shows_every_figure(quick: Outcome) -> None:
-    page = html([quick], quick=True)
-    assert page.count("<svg") == len(PAPER.figures) == 12
-    assert "http" not in page
-    assert "src=" not in page
+    page = report(quick, PAPER, n_figures=12)
     assert QUALITY.title in page
 
 

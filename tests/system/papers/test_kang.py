@@ -12,9 +12,9 @@ from papers.kang.settings import LIMITED_BOTH
 from papers.kang.spark_runs import spark_output
 from papers.kang.split_judges import same_order
 from papers.measurement import Measurement
-from papers.page import html
 from papers.run import Outcome, reproduce
 from papers.sessions import LazySpark
+from tests.system.papers.checks import claims_without_figure, flipped, report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,15 +29,11 @@ def quick() -> Outcome:
 
 
 def test_every_claim_is_there_once_with_a_judge() -> None:
-    ids = [claim.id for claim in PAPER.claims]
-    assert ids == [f"KAN-C{n}" for n in range(1, 24)]
-    assert sorted(PAPER.judges) == sorted(ids)
-    shown = {name for figure in PAPER.figures for name in figure.claims}
-    assert shown <= set(ids)
+    claims_without_figure(PAPER, "KAN", 23)
 
 
 def test_no_verdict_has_flipped(quick: Outcome) -> None:
-    assert flipped(quick, wall_clock=False) == {}
+    assert flipped(quick) == {}
 
 
 @pytest.mark.alone
@@ -45,17 +41,8 @@ def test_no_verdict_by_the_clock_has_flipped(quick: Outcome) -> None:
     assert flipped(quick, wall_clock=True) == {}
 
 
-def flipped(quick: Outcome, *, wall_clock: bool) -> dict[str, tuple[str, str]]:
-    """Verdicts that are not the expected ones; seconds prove nothing where other programs run."""
-    unexpected = (r for r in quick.unexpected if r.claim.wall_clock == wall_clock)
-    return {r.claim.id: (r.found.verdict, r.why) for r in unexpected}
-
-
 def test_the_report_shows_every_figure(quick: Outcome) -> None:
-    page = html([quick], quick=True)
-    assert page.count("<svg") == len(PAPER.figures) == 11
-    assert "http" not in page
-    assert "src=" not in page
+    page = report(quick, PAPER, n_figures=11)
     assert "Judged without Spark: not wanted in this test." in page
 
 
