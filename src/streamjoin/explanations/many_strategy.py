@@ -8,10 +8,10 @@ from typing import Final
 
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.explanations.asked import Selectivities, StreamRates
-from streamjoin.explanations.many_model import sigmas_of, streams_of, window_tuples
+from streamjoin.explanations.many_model import sigmas_of, streams_of
 from streamjoin.explanations.many_words import grid_of, tuple_bytes
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import BATCH_SECONDS, row_bytes, write
+from streamjoin.explanations.wording import BATCH_SECONDS, row_bytes, window_tuples, write
 from streamjoin.joins.multi.reordering import EVERY
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.routing import Shares

@@ -44,9 +44,9 @@ class JoinPlan:
 
     def explain(self, asked: "Asked") -> "Report":
         """Say what it will do."""
-        from streamjoin.explanations.window import explain_window
+        from streamjoin.explanations.window import WindowExplainer
 
-        return explain_window(self, asked)
+        return WindowExplainer(self, asked).report()
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class MultiPlan:
 
     def explain(self, asked: "Asked") -> "Report":
         """Say what the whole join will do."""
-        from streamjoin.explanations.many import explain_many
+        from streamjoin.explanations.many import ManyExplainer
 
-        return explain_many(self, asked)
+        return ManyExplainer(self, asked).report()
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class TablePlan:
 
     def explain(self, asked: "Asked") -> "Report":
         """Say what it will do."""
-        from streamjoin.explanations.table import explain_table
+        from streamjoin.explanations.table import TableExplainer
 
-        return explain_table(self, asked)
+        return TableExplainer(self, asked).report()
 
 
 def operator_name(name: str, number: int, n_operators: int) -> str:

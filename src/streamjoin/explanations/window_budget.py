@@ -6,9 +6,8 @@ from typing import Any, Final
 from streamjoin._typing import SIDES
 from streamjoin.core.cells import CELLS, Axis
 from streamjoin.durations import format_duration
-from streamjoin.explanations.window_planned import Planned, plan_for
-from streamjoin.explanations.window_situation import Situation
-from streamjoin.explanations.window_words import NAMES
+from streamjoin.explanations.window_expected import Planned, plan_for
+from streamjoin.explanations.window_situation import NAMES, Situation
 from streamjoin.joins.window.parts import LOOKING_BYTES, LOOKING_ROWS
 from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.shedding.comparisons import GAMMA, GAMMA_EXACT, MOST_RECEIVING
