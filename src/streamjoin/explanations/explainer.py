@@ -93,6 +93,16 @@ class Fact:
         return [text] if isinstance(text, str) else list(text or ())
 
 
+def sections_of(facts: Sequence[Fact]) -> dict[str, list[str | None]]:
+    """What people get."""
+    return {fact.title: fact.section for fact in facts if fact.title is not None}
+
+
+def numbers_of(facts: Sequence[Fact]) -> dict[str, Any]:
+    """What programs get."""
+    return {fact.key: fact.value for fact in facts if fact.key is not None}
+
+
 @dataclass(frozen=True)
 class Expected:
     """What comes out of a join and what it takes."""
@@ -219,7 +229,7 @@ class Explainer(ABC):
     def report(self) -> Report:
         """All of it."""
         facts = self.facts()
-        sections = {fact.title: fact.section for fact in facts if fact.title is not None}
+        sections = sections_of(facts)
         sections["columns"] = [", ".join(self.columns)]
         if self.expected is not None:
             sections["output, about"] = [self.expected.output]
@@ -230,7 +240,7 @@ class Explainer(ABC):
             self.kind,
             f"{self.name}: {self.title}",
             sections,
-            {fact.key: fact.value for fact in facts if fact.key is not None},
+            numbers_of(facts),
             tuple(self.answer()),
             tuple(self.warnings),
             f"{self.name}: {listed(self.names)}",

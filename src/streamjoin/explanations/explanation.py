@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +16,21 @@ from streamjoin.explanations.asked import (
     selectivities_by_join,
 )
 from streamjoin.explanations.drawing import draw
-from streamjoin.explanations.plans import AnyPlan
+from streamjoin.explanations.explainer import Explainer, Fact, numbers_of, sections_of
+from streamjoin.explanations.many import ManyExplainer
+from streamjoin.explanations.plans import AnyPlan, JoinPlan, MultiPlan, TablePlan
+from streamjoin.explanations.table import TableExplainer
+from streamjoin.explanations.window import WindowExplainer
 from streamjoin.joins.report import Card, Report, ReportKind
 
 if TYPE_CHECKING:
     from streamjoin.sql_text.query_plan import QueryPlan
 
+_EXPLAINERS: Final[dict[type[AnyPlan], Callable[[Any, Asked], Explainer]]] = {
+    JoinPlan: WindowExplainer,
+    MultiPlan: ManyExplainer,
+    TablePlan: TableExplainer,
+}
 _READ: Final[tuple[ReportKind, ...]] = ("plans", "tables", "joins", "queries")
 """The order of the text."""
 _WRITTEN: Final[tuple[ReportKind, ...]] = ("joins", "queries", "plans", "tables")
@@ -49,8 +58,7 @@ class Explanation:
     def __str__(self) -> str:
         return "\n\n".join("\n".join(_lines(report)) for report in self.reports)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold: all that the text says, and the answer in sentences."""
@@ -83,10 +91,10 @@ def explain_plans(
     given, shares = rates_by_join(rates, joins), selectivities_by_join(selectivities, joins)
     # Where there are several joins the query and they stand alone.
     query = queries[0] if len(queries) == len(joins) == 1 else None
-    reports = [
-        join.explain(Asked(cores, given.get(join.name), shares.get(join.name), sources, query))
-        for join in reversed(joins)
-    ]
+    reports = []
+    for join in reversed(joins):
+        asked = Asked(cores, given.get(join.name), shares.get(join.name), sources, query)
+        reports.append(_EXPLAINERS[type(join)](join, asked).report())
     reports += [explain_query(one) for one in reversed(queries)]
     return Explanation(tuple(sorted(reports, key=lambda report: _READ.index(report.kind))))
 
@@ -101,22 +109,18 @@ def explain_query(plan: "QueryPlan") -> Report:
         place = {"line": line, "column": column, "place": one.place, "stream": one.stream}
         conditions.append({"text": one.text, **place})
         lines.append(f"{one.text}  ({_PLACES[one.place].format(one.stream)})")
+    carried = [f"{alias}: {', '.join(names)}" for alias, names in plan.columns.items()]
     selected = [output.sql for output in plan.outputs]
-    numbers = {
-        "streams": names,
-        "how": plan.how,
-        "conditions": conditions,
-        "carried": dict(plan.columns),
-        "selected": selected,
-        "plan": plan.plan,
-    }
-    sections: dict[str, list[str]] = {
-        "conditions": lines,
-        "carried": [f"{alias}: {', '.join(names)}" for alias, names in plan.columns.items()],
-        "selected": [", ".join(selected)],
-        "plan": [plan.plan],
-    }
-    return Report("queries", f"query: {plan.how} join of {', '.join(streams)}", sections, numbers)
+    facts = [
+        Fact("streams", names),
+        Fact("how", plan.how),
+        Fact("conditions", conditions, "conditions", lines),
+        Fact("carried", dict(plan.columns), "carried", carried),
+        Fact("selected", selected, "selected", [", ".join(selected)]),
+        Fact("plan", plan.plan, "plan"),
+    ]
+    title = f"query: {plan.how} join of {', '.join(streams)}"
+    return Report("queries", title, sections_of(facts), numbers_of(facts))
 
 
 def _lines(report: Report) -> Iterator[str]:

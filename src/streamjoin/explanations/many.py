@@ -7,6 +7,7 @@ paths and planners in numbers) and `many_strategy` (an n-ary join or a tree).
 from collections.abc import Iterator
 from typing import Final
 
+from streamjoin.explanations import many_model
 from streamjoin.explanations import many_words as words
 from streamjoin.explanations.asked import Asked, Selectivities, StreamRates
 from streamjoin.explanations.explainer import (
@@ -20,14 +21,6 @@ from streamjoin.explanations.explainer import (
     Meanings,
     expect,
     warn,
-)
-from streamjoin.explanations.many_model import (
-    ASSUMED_SELECTIVITY,
-    PlanNumbers,
-    model_of,
-    numbers_of,
-    sampled_selectivities,
-    streams_of,
 )
 from streamjoin.explanations.many_strategy import explain_strategy
 from streamjoin.explanations.plans import MultiPlan
@@ -64,7 +57,7 @@ class ManyExplainer(Explainer):
 
     def __init__(self, plan: MultiPlan, asked: Asked) -> None:
         super().__init__(plan, asked)
-        self.plan, self.streams = plan, streams_of(plan)
+        self.plan, self.streams = plan, plan.streams
         self.names = list(self.streams)
         kind = "streams" if self.streaming else "tables"
         self.title = f"join of {len(self.names)} {kind}, {', '.join(self.names)}"
@@ -78,22 +71,25 @@ class ManyExplainer(Explainer):
         self.lengths = words.lengths(self.streams)
         self.columns = [column.name for column in plan.join.output]
         self.shards = words.shards(plan)
-        self.in_numbers: PlanNumbers | None = None
+        self.in_numbers: many_model.PlanNumbers | None = None
         self.state_bytes: float | None = None
         selectivities = asked.selectivities
         self.basis: Basis = "assumed" if selectivities is None else "given"
         if asked.sources.samples and selectivities is None:
             self.basis = "sample"
-            selectivities = sampled_selectivities(plan, asked.sources.samples)
+            selectivities = many_model.sampled_selectivities(plan, asked.sources.samples)
         self.strategy = explain_strategy(plan, asked.rates, selectivities)
+        is_nary = self.strategy is not None and self.strategy.runs == "mjoin"
+        self.is_nary = is_nary or self.tree is None
+        self.nary = self.strategy.mjoin if self.strategy is not None and is_nary else None
         if asked.rates is not None:
             self._count(asked.rates, selectivities)
         self.warnings = tuple(self._warnings())
 
     def _count(self, rates: StreamRates, selectivities: Selectivities) -> None:
         """What follows from the rates."""
-        plan, model = self.plan, model_of(self.plan, rates, selectivities)
-        self.in_numbers = numbers_of(plan, model)
+        plan, model = self.plan, many_model.model_of(self.plan, rates, selectivities)
+        self.in_numbers = many_model.numbers_of(plan, model)
         self.share = self.in_numbers.share
         if not plan.streaming:
             return
@@ -102,13 +98,13 @@ class ManyExplainer(Explainer):
         self.state, self.state_bytes = words.remembered(
             plan, self.in_numbers, self.shards.sent or {}
         )
-        if self.strategy is not None and self.strategy.expected_mjoin is not None:
-            self.state_bytes = self.strategy.expected_mjoin.state_bytes
+        if self.nary is not None:
+            self.state_bytes = self.nary.state_bytes
 
     def facts(self) -> list[Fact]:
         """The details."""
         plan, strategy, join = self.plan, self.strategy, self.plan.join
-        late_us = max(one.stream.lateness_us for one in self.streams.values())
+        late_us = max(one.lateness_us for one in self.streams.values())
         operators = words.operators(plan)
         tables = self.in_numbers.sections() if self.in_numbers and self.tree else {}
         newest = "the smallest of the streams' newest times"
@@ -170,8 +166,7 @@ class ManyExplainer(Explainer):
 
     def operator(self) -> Card:
         """A tree of joins, or one n-ary join with all streams around it."""
-        is_nary = self.strategy is not None and self.strategy.runs == "mjoin"
-        return self._star() if is_nary or self.tree is None else self._node(self.tree.root)
+        return self._star() if self.is_nary else self._node(self.plan.resolved.tree.root)
 
     def _star(self) -> Card:
         """One n-ary join: whoever drives probes the others in its own order."""
@@ -219,12 +214,12 @@ class ManyExplainer(Explainer):
         rate = None if self.in_numbers is None else self.in_numbers.rates[name]
         return self.stream(name, rate, self.lengths[name])
 
-    def _expect(self, numbers: PlanNumbers) -> Expected:
+    def _expect(self, numbers: many_model.PlanNumbers) -> Expected:
         """What comes out, and what that takes."""
         receiving = FIRST_COST_US * sum(numbers.rates.values()) / 1e6
         probing = numbers.cost * (1.0 if numbers.unit == "us" else FIRST_COST_US) / 1e6
-        if self.strategy is not None and self.strategy.expected_mjoin is not None:
-            probing = self.strategy.expected_mjoin.cpu_us / 1e6
+        if self.nary is not None:
+            probing = self.nary.cpu_us / 1e6
         probing += SelectiveState().emitting.each * numbers.results / 1e6
         known = BASES[self.basis]
         if self.basis == "assumed":
@@ -285,15 +280,15 @@ class ManyExplainer(Explainer):
 
     def _missing(self) -> str:
         """What there is to give to see numbers."""
-        tree = self.plan.resolved.tree
+        tree, assumed = self.plan.resolved.tree, many_model.ASSUMED_SELECTIVITY
         what = "half-way joins, paths and the plan cost and yield"
         if self.tree is None:
             what = "the join costs"
         given = ", ".join(f'"{name}": 300' for name in tree.names)
         return (
             f"what {what}: give rates={{{given}}} in rows per second and, if known, "
-            f'selectivities={{"{tree.label(tree.n_streams)}": '
-            f"{ASSUMED_SELECTIVITY}, ...}} (that is also what is taken where none is said)"
+            f'selectivities={{"{tree.label(tree.n_streams)}": {assumed}, ...}} '
+            "(that is also what is taken where none is said)"
         )
 
     def _warnings(self) -> Iterator[Advice]:
@@ -309,7 +304,7 @@ class ManyExplainer(Explainer):
             yield from self.cpu_warnings()
         if not plan.streaming:
             return
-        windows = {f"window of {name}": one.stream for name, one in self.streams.items()}
+        windows = {f"window of {name}": one for name, one in self.streams.items()}
         can_end = join.idle_us is not None
         kept = "others are all kept"
         yield from self.time_warnings(windows, can_end=can_end, every="all", kept=kept)

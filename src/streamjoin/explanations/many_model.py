@@ -1,7 +1,7 @@
 """What a plan of many joins costs and yields at given rates, by the model of Mukherji et al."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,6 @@ from streamjoin.errors import ConfigError
 from streamjoin.explanations.asked import Sample, Selectivities, StreamRates, is_share
 from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import aligned, cpu_us_per_second, window_tuples, write
-from streamjoin.joins.multi.settings import Input
 from streamjoin.planning.many.cover import refresh_rates
 from streamjoin.planning.many.plan_model import PathTable, PlanModel
 from streamjoin.planning.many.planners import PLANNERS, Analysis, analyse
@@ -25,7 +24,6 @@ ASSUMED_SELECTIVITY: Final = 0.001
 """Where none is said: as with 1,000 keys that are equally frequent."""
 MIN_SELECTIVITY: Final = 1e-12
 """Stands for the selectivity of joins of which a sample has no match."""
-_COLUMNS: Final = ("tuples -> state", "tuples/s", "sel.", "finds", "state", "allowance", "refresh")
 
 
 @dataclass(frozen=True)
@@ -41,17 +39,17 @@ class HalfWay:
     allowance: float | None  # how many may probe per second; None where all may
     refresh: float | None  # new tuples/s that keep the first node's state fresh, where that matters
 
-    def cells(self) -> tuple[str, ...]:
-        """Cells of the table."""
-        return (
-            f"{self.tuples} -> {self.probes}",
-            write(self.arriving),
-            f"{self.selectivity:.3g}",
-            write(self.productivity),
-            write(self.state),
-            "all" if self.allowance is None else f"{write(self.allowance)}/s",
-            "" if self.refresh is None else f"{write(self.refresh)}/s",
-        )
+
+_COLUMNS: Final[dict[str, Callable[[HalfWay], str]]] = {
+    "tuples -> state": lambda one: f"{one.tuples} -> {one.probes}",
+    "tuples/s": lambda one: write(one.arriving),
+    "sel.": lambda one: f"{one.selectivity:.3g}",
+    "finds": lambda one: write(one.productivity),
+    "state": lambda one: write(one.state),
+    "allowance": lambda one: "all" if one.allowance is None else f"{write(one.allowance)}/s",
+    "refresh": lambda one: "" if one.refresh is None else f"{write(one.refresh)}/s",
+}
+"""Of the table of half-way joins; what is empty everywhere is left out."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,11 @@ class PlanNumbers:
 
     def sections(self) -> dict[str, list[str]]:
         """Lines of a report by their titles."""
-        lines = [_COLUMNS, *(one.cells() for one in self.half_way)]
-        shown = [i for i in range(len(_COLUMNS)) if any(line[i] for line in lines[1:])]
-        rows = [[line[i] for i in shown] for line in lines]
+        columns = [(title, *map(cell, self.half_way)) for title, cell in _COLUMNS.items()]
+        shown = [column for column in columns if any(column[1:])]
+        table = list(zip(*shown, strict=True))
         return {
-            "half-way joins": aligned(rows, "<".ljust(len(shown), ">")),
+            "half-way joins": aligned(table, "<".ljust(len(shown), ">")),
             "paths": aligned([(one["stream"], self._way(one)) for one in self.paths], "<<"),
             "costs": self._costs(),
         }
@@ -149,12 +147,6 @@ def numbers_of(plan: MultiPlan, model: PlanModel) -> PlanNumbers:
     )
 
 
-def streams_of(plan: MultiPlan) -> dict[str, Input]:
-    """The streams, in the user's order."""
-    inputs = {i.name: i for step in plan.resolved.steps for i in step.join.inputs if i.end is None}
-    return {name: inputs[name] for name in plan.resolved.tree.names}
-
-
 def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
     """A selectivity for each join, in the tree's order."""
     joins = range(tree.n_streams, tree.root + 1)
@@ -185,7 +177,7 @@ def model_of(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) 
     """
     tree = plan.resolved.tree
     sigmas = sigmas_of(tree, selectivities)
-    sizes = [window_tuples(one.stream, rates[name]) for name, one in streams_of(plan).items()]
+    sizes = [window_tuples(one, rates[name]) for name, one in plan.streams.items()]
     states = plan.join.states
     for node in tree.susceptible:
         limit = states[node] if node < len(states) else None

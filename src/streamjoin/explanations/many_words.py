@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from streamjoin.core.stream import Stream
 from streamjoin.durations import format_duration
-from streamjoin.explanations.many_model import PlanNumbers, streams_of
+from streamjoin.explanations.many_model import PlanNumbers
 from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import Shards, row_bytes, write
 from streamjoin.joins.multi.arguments import Step
 from streamjoin.joins.multi.keys import KeyClass
 from streamjoin.joins.multi.reordering import CLEARLY, EVERY
-from streamjoin.joins.multi.settings import Input
 from streamjoin.joins.routing import Shares, shares_for
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.tree import Tree
@@ -93,25 +93,25 @@ def grid_of(plan: MultiPlan) -> Shares | None:
     return shares_for(plan.n_shards, join.attributes, len(join.inputs))
 
 
-def windows(streams: Mapping[str, Input]) -> tuple[str, ...]:
+def windows(streams: Mapping[str, Stream]) -> tuple[str, ...]:
     """How long the streams' rows are remembered."""
     each = _by_value({name: _window(one) for name, one in streams.items()}, "{}: {}")
     rule = "a row is in results while it is in its window when the last row of the result comes"
     return (rule, each)
 
 
-def lengths(streams: Mapping[str, Input]) -> dict[str, str | None]:
+def lengths(streams: Mapping[str, Stream]) -> dict[str, str | None]:
     """How long, or how many, rows of each stream are remembered."""
     return {
-        name: _window(one) if one.stream.window_rows or one.stream.window_us else None
+        name: _window(one) if one.window_rows or one.window_us else None
         for name, one in streams.items()
     }
 
 
-def _window(one: Input) -> str:
-    if one.stream.window_rows is not None:
-        return f"the last {one.stream.window_rows:,} rows"
-    return format_duration(one.stream.window_us) if one.stream.window_us else "only probes"
+def _window(one: Stream) -> str:
+    if one.window_rows is not None:
+        return f"the last {one.window_rows:,} rows"
+    return format_duration(one.window_us) if one.window_us else "only probes"
 
 
 def fresh(plan: MultiPlan) -> tuple[str, ...]:
@@ -168,13 +168,13 @@ def remembered(
 ) -> tuple[list[str], float]:
     """About how much each state holds, and all of them in bytes."""
     total, texts = 0.0, []
-    tree, streams = plan.resolved.tree, streams_of(plan)
+    tree, streams = plan.resolved.tree, plan.streams
     axes = max(step.join.n_axes for step in plan.resolved.steps)
     nodes = tree.n_streams if is_nary(plan) else tree.root
     for node, one in enumerate(numbers.half_way[:nodes]):
         rows = one.state
         if node < tree.n_streams:
-            stream, what = streams[one.tuples].stream, "rows"
+            stream, what = streams[one.tuples], "rows"
             size = row_bytes(stream.kept)[0]
             rows += numbers.rates[one.tuples] * stream.lateness_us / 1e6
             rows *= sent.get(one.tuples, 1)
@@ -184,7 +184,7 @@ def remembered(
         texts.append(
             f"{one.tuples} {format_bytes(rows * size)} = {write(rows)} {what} x {size:.3g} B"
         )
-    late = max(one.stream.lateness_us for one in streams.values())
+    late = max(one.lateness_us for one in streams.values())
     more = f", with {format_duration(late)} of lateness" if late else ""
     texts.append(
         f"together {format_bytes(total)}{more}, and more while one input is ahead of the others"

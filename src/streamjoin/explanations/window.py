@@ -10,17 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from streamjoin.explanations import window_expected
 from streamjoin.explanations import window_words as words
 from streamjoin.explanations.asked import Asked
 from streamjoin.explanations.explainer import Explainer, Fact, warn
 from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_budget import explain_budget
-from streamjoin.explanations.window_expected import (
-    burst_words,
-    expect_rows,
-    meanings_of,
-    pairs_per_second,
-)
 from streamjoin.explanations.window_situation import (
     NAMES,
     UNIT_RATES,
@@ -34,6 +29,10 @@ from streamjoin.joins.report import Advice, Card, Lane
 from streamjoin.metrics.words import size as format_bytes
 
 _SIDE: Final = re.compile(r"\b(left|right)\.|`(?:[^`]|``)*`")
+_LAZY: Final = (
+    "lazy: rows that are too old stay until the other side brings rows that probe them: less to "
+    "do, more to remember"
+)
 _KINDS: Final = {
     "inner": "Pairs each row of {a} with the rows of {b} {match}.",
     "left": "Gives each row of {a} with the rows of {b} {match}, or alone if there is none.",
@@ -71,14 +70,14 @@ class WindowExplainer(Explainer):
         self.share = None if self.planned is None else self.planned.share
         self.methods = words.methods(at, self.planned)
         if at.rates_given and self.streaming:
-            pairs = pairs_per_second(at)
+            pairs = window_expected.pairs_per_second(at)
             # One match for each row, where nothing else is known.
             share = min(1.0, sum(at.rates) / pairs) if pairs else 0.0
             matches = matches or Matches(share, "assumed")
             at = replace(at, matches=matches)
-            self.expected = expect_rows(at, asked, matches)
-            self.meanings = meanings_of(at, self.expected)
-        self.at, self.burst = at, burst_words(at, asked)
+            self.expected = window_expected.expect_rows(at, asked, matches)
+            self.meanings = window_expected.meanings_of(at, self.expected)
+        self.at, self.burst = at, window_expected.burst_words(at, asked)
         if self.streaming:
             self.state = state_lines(at.sides, limited=self.budget is not None)
         routing = plan.routing
@@ -91,6 +90,7 @@ class WindowExplainer(Explainer):
         filters = self.asked.sources.filters
         called = [] if self.names == NAMES else ["left is {}, right is {}".format(*self.names)]
         conditions = [one.line for one in self.conditions]
+        is_lazy = live and join.invalidation != "active"
         newest = "the smaller of the newest left and the newest right time"
         noticed = "; noticed when the other input brings rows"
         return [
@@ -117,7 +117,7 @@ class WindowExplainer(Explainer):
             Fact("freshness", next(iter(self.freshness), None)),
             Fact("budget", budget, "budget", [] if budget is None else budget.lines()),
             Fact("algorithm", self.methods, "algorithm", words.method_lines(self.methods)),
-            Fact("invalidation", words.invalidation(self.at), "invalidation"),
+            Fact("invalidation", _LAZY if is_lazy else None, "invalidation"),
             Fact("index", words.index(join), "index"),
             Fact("columns", self.columns),
             Fact("state", self.at.sides if live else []),

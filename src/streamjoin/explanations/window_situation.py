@@ -114,9 +114,9 @@ class Situation:
     """A join, and what is known of its streams."""
 
     plan: JoinPlan
-    rates: Pair = UNIT_RATES
-    rates_given: bool = False
-    matches: Matches | None = None
+    rates: Pair
+    rates_given: bool
+    matches: Matches | None
 
     @property
     def join(self) -> WindowJoin:

@@ -15,24 +15,16 @@ from streamjoin.joins.window.spread_join import can_spread
 from streamjoin.planning.two.algorithm_choice import Load, OperationCosts, choose, costs_of
 
 _WAYS: Final = {
+    "auto": "in each batch the cheapest of batch, hash and nested, by the rows that arrive, the "
+    "rows and basic windows that are remembered and the share of the pairs that matched so far; "
+    "changed only if that saves a quarter",
     "batch": "the rows that arrive are indexed, what is remembered is streamed past",
     "hash": "each basic window has a hash index that is kept, the rows that arrive probe it",
     "nested": "every row that arrives is compared with every row that is remembered",
 }
-_AUTO: Final = (
-    "auto: in each batch the cheapest of batch, hash and nested, by the rows that arrive, the rows "
-    "and basic windows that are remembered and the share of the pairs that matched so far; "
-    "changed only if that saves a quarter"
-)
 _LEGEND: Final = (
     "batch is by the index below; with hash an index of each basic window is kept and probed; with "
     "nested all rows are compared"
-)
-_BAND: Final = "batch: a band is indexed over the rows that arrive"
-_SETS: Final = "batch: sets are indexed over the rows that arrive"
-_LAZY: Final = (
-    "lazy: rows that are too old stay until the other side brings rows that probe them: less to "
-    "do, more to remember"
 )
 
 
@@ -117,11 +109,9 @@ def _earlier(join: WindowJoin, side: Side) -> str:
     stream, mine, other = join.streams[side], NAMES[side], NAMES[1 - side]
     if stream.window_rows is not None:
         return f"a {other} row meets {mine} rows among the last {stream.window_rows:,} before it"
-    if stream.window_us:
-        return (
-            f"a {other} row meets {mine} rows up to {format_duration(stream.window_us)} before it"
-        )
     what = "left rows of the same time" if side == LEFT else "no right row before it"
+    if stream.window_us:
+        what = f"{mine} rows up to {format_duration(stream.window_us)} before it"
     return f"a {other} row meets {what}"
 
 
@@ -165,11 +155,6 @@ def skew(plan: JoinPlan) -> str:
     return "never spread: only inner joins by key over windows of time can do that"
 
 
-def invalidation(at: Situation) -> str | None:
-    """When rows that are too old go, where that is not in every batch."""
-    return _LAZY if at.join.invalidation != "active" and at.plan.streaming else None
-
-
 def methods(at: Situation, planned: Planned | None) -> dict[str, Any] | None:
     """How the two windows are probed; None for joins that have no choice of methods."""
     join = at.join
@@ -207,11 +192,10 @@ def _method(at: Situation, side: Side, planned: Planned | None) -> dict[str, Any
     join, costs, chosen = at.join, None, None
     asked = join.algorithm[side]
     if join.band is not None or join.sets is not None:
-        chosen, text = "batch", _SETS if join.band is None else _BAND
-    elif asked != "auto":
-        chosen, text = asked, f"{asked}: {_WAYS[asked]}"
-    elif not at.rates_given:
-        text = _AUTO
+        indexed = "sets are" if join.band is None else "a band is"
+        chosen, text = "batch", f"batch: {indexed} indexed over the rows that arrive"
+    elif asked != "auto" or not at.rates_given:
+        chosen, text = None if asked == "auto" else asked, f"{asked}: {_WAYS[asked]}"
     elif at.sides[side].rows == 0:
         text = "auto: nothing is remembered"
     else:
@@ -250,33 +234,20 @@ def _load(at: Situation, side: Side, planned: Planned | None) -> Load:
 
 def index(join: WindowJoin) -> str:
     """How matches are found."""
+    exact = join.left.has_exact_key and join.right.has_exact_key
+    keyed = "by key" if exact else "by a hash of the key (then the keys are compared)"
     if join.how == "asof":
-        return f"of right rows, {_keyed(join)} in order of time"
+        return f"of right rows, {keyed if join.left.key else 'without a key,'} in order of time"
+    also = f" {keyed} and" if join.left.key else ""
     arrivals = "of the rows that arrive; what is remembered is streamed past it"
     if join.band is not None:
-        also = f" {_keyed(join)} and" if join.left.key else ""
         return f"hash index{also} by buckets of about {join.band.width:g} {arrivals}"
     if join.sets is not None:
-        also = f" {_keyed(join)} and" if join.left.key else ""
         return f"inverted index{also} by the items of sets {arrivals}"
-    if join.left.key:
-        return f"hash index {_keyed(join)} {arrivals}" if _is_batched(join) else _forced(join)
-    return "none: every pair within the windows is looked at"
-
-
-def _is_batched(join: WindowJoin) -> bool:
-    """Whether the rows that arrive are, or may be, indexed to stream the others past them."""
-    return not {"auto", "batch"}.isdisjoint(join.algorithm)
-
-
-def _forced(join: WindowJoin) -> str:
-    if "hash" in join.algorithm:
-        return f"hash index {_keyed(join)} of basic windows; the rows that arrive probe it"
-    return "none: the keys of all rows within the windows are compared"
-
-
-def _keyed(join: WindowJoin) -> str:
     if not join.left.key:
-        return "without a key,"
-    exact = join.left.has_exact_key and join.right.has_exact_key
-    return "by key" if exact else "by a hash of the key (then the keys are compared)"
+        return "none: every pair within the windows is looked at"
+    if "auto" in join.algorithm or "batch" in join.algorithm:
+        return f"hash index {keyed} {arrivals}"
+    if "hash" in join.algorithm:
+        return f"hash index {keyed} of basic windows; the rows that arrive probe it"
+    return "none: the keys of all rows within the windows are compared"
