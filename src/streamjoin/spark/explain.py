@@ -4,7 +4,7 @@ What a pipeline file generates is known before it runs: a sample of it, drawn ov
 time as the windows need, says how many rows pass the filters and how often rows match.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +32,6 @@ from streamjoin.workloads import GeneratedStream
 if TYPE_CHECKING:
     from streamjoin.sql_text.query_plan import QueryPlan
 
-Shaping = Callable[[pa.Table], pa.Table]
 MIN_PASSED_ROWS: Final = 0.5
 """Rows of a sample of which none passes the filters: few do, but it is not known that none does."""
 _OTHER_SEED: Final = 7919
@@ -110,8 +109,12 @@ def _sources_of(
         streams = {name: stream_of(source.options) for name, source in sources.items()}
         seconds = _span(plan, min(stream.rate_per_second for stream in streams.values()))
         for number, (name, stream) in enumerate(streams.items()):
-            shape = _shaping(sources[name], query, name, spark)
-            samples[name] = _sample(stream, number, seconds, shape)
+            n = max(2, min(MAX_SAMPLED_ROWS, round(stream.rate_per_second * seconds)))
+            rows = _shaped(
+                _generated(stream, number, n, seconds), sources[name], query, name, spark
+            )
+            passed = max(len(rows), MIN_PASSED_ROWS) / n
+            samples[name] = Sample(rows, stream.rate_per_second * passed, seconds, stream)
     return Sources(tuple(sources), filters, samples)
 
 
@@ -135,29 +138,20 @@ def _span(plan: AnyPlan, rate: float) -> float:
     return max(1.0, 2 * sum(met))
 
 
-def _sample(stream: GeneratedStream, number: int, seconds: float, shape: Shaping | None) -> Sample:
+def _generated(stream: GeneratedStream, number: int, n: int, seconds: float) -> pa.Table:
     """Rows evenly over some time; fewer than there will be, with the same keys and values."""
-    n = max(2, min(MAX_SAMPLED_ROWS, round(stream.rate_per_second * seconds)))
     seed = stream.seed + number * _OTHER_SEED
     thinned = replace(stream, rate_per_second=n / seconds, burst=None, seed=seed)
-    rows = pa.Table.from_batches(thinned.batches(0, n))
-    if shape is not None:
-        rows = shape(rows)
-    passed = max(len(rows), MIN_PASSED_ROWS) / n
-    return Sample(rows, stream.rate_per_second * passed, seconds, stream)
+    return pa.Table.from_batches(thinned.batches(0, n))
 
 
-def _shaping(
-    source: Source, query: "QueryPlan | None", name: str, spark: SparkSession
-) -> Shaping | None:
-    """What Spark does to a stream's rows before the join; None for nothing."""
+def _shaped(
+    rows: pa.Table, source: Source, query: "QueryPlan | None", name: str, spark: SparkSession
+) -> pa.Table:
+    """Rows of a stream after what Spark does to them before the join."""
     if query is None and not source.select:
-        return None
-
-    def shape(rows: pa.Table) -> pa.Table:
-        with as_active(spark):  # which making a DataFrame does for good
-            frame = spark.createDataFrame(rows)
-            frame = frame.selectExpr(*source.select) if source.select else frame
-            return (frame if query is None else input_of(query, name, frame)).toArrow()
-
-    return shape
+        return rows
+    with as_active(spark):  # which making a DataFrame does for good
+        frame = spark.createDataFrame(rows)
+        frame = frame.selectExpr(*source.select) if source.select else frame
+        return (frame if query is None else input_of(query, name, frame)).toArrow()
