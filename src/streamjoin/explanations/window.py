@@ -29,6 +29,7 @@ from streamjoin.joins.report import Advice, Card, Lane
 from streamjoin.metrics.words import size as format_bytes
 
 _SIDE: Final = re.compile(r"\b(left|right)\.|`(?:[^`]|``)*`")
+_ALL_MATCH: Final = "all rows within the windows match"
 _LAZY: Final = (
     "lazy: rows that are too old stay until the other side brings rows that probe them: less to "
     "do, more to remember"
@@ -89,7 +90,7 @@ class WindowExplainer(Explainer):
         plan, join, live, budget = self.plan, self.join, self.streaming, self.budget
         filters = self.asked.sources.filters
         called = [] if self.names == NAMES else ["left is {}, right is {}".format(*self.names)]
-        conditions = [one.line for one in self.conditions]
+        conditions, none = [one.line for one in self.conditions], f"none: {_ALL_MATCH}"
         is_lazy = live and join.invalidation != "active"
         newest = "the smaller of the newest left and the newest right time"
         noticed = "; noticed when the other input brings rows"
@@ -101,12 +102,7 @@ class WindowExplainer(Explainer):
             Fact("streaming", live),
             Fact("keys", self.keys),
             Fact("filters", [filters.get(name, ()) for name in self.names]),
-            Fact(
-                "conditions",
-                self.conditions,
-                "conditions",
-                conditions or ["none: all rows within the windows match"],
-            ),
+            Fact("conditions", self.conditions, "conditions", conditions or [none]),
             Fact("windows", words.windows(join), "windows"),
             Fact("lengths", self.lengths),
             Fact("emitted", words.emitted(join, live), "comes out"),
@@ -203,7 +199,7 @@ class WindowExplainer(Explainer):
         return Card(
             "join",
             f"{self.join.how} window join",
-            within or ("all rows within the windows match",),
+            within or (_ALL_MATCH,),
             lanes=tuple(self._lane(side) for side in ((0,) if self.join.how == "asof" else (0, 1))),
             limits=self.limits(),
             children=(Card("shuffle", "shuffle", (self.shards.brief + more,), children=streams),),
