@@ -128,7 +128,7 @@ def _check_rates(rates: object, names: Sequence[str] | None) -> None:
     """Refuse rates that are not positive numbers: of two streams, or one for each of many."""
     if names is None:
         two = list(rates) if isinstance(rates, tuple | list) else []
-        if len(two) != 2 or not all(map(_is_positive, two)):
+        if len(two) != 2 or not all(isinstance(r, int | float) and 0 < r < math.inf for r in two):
             raise ConfigError.at("rates", repr(rates), "a pair (left, right) of rows per second")
         return
     given = rates if isinstance(rates, Mapping) else {}
