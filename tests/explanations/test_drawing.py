@@ -115,7 +115,7 @@ def test_it_is_readable_in_the_dark_and_for_screen_readers() -> None:
 
 
 def test_the_same_tree_as_text() -> None:
-    lines = tree_lines(linear(3))
+    lines = list(tree_lines(linear(3)))
     assert lines[0] == "result: k, t"
     assert "   +- join 1" in lines
     assert "   `- s2" in lines

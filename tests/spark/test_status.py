@@ -141,7 +141,7 @@ def test_status_and_records_of_a_query_that_failed(
         msg = "the table is away"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr("streamjoin.spark.recording.explain_text", away)
+    monkeypatch.setattr("streamjoin.spark.recording.explain_plans", away)
     calls, trades = streams(spark)
     frame = sj.join(
         calls, trades, on="person", time=("called_at", "traded_at"), window="1 second",

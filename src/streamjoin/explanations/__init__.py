@@ -2,7 +2,6 @@
 
 Read `plans` (joins as they will run, which explain themselves), `asked` (what is known of their
 streams) and `explanation` (reports as text, JSON and SVG; `drawing` draws). A report
-(`joins/report.py`) is made by `window` (two streams), `many` (many streams), `table` (a table) and
-`query` (SQL), each of which says what to read next; `explainer`, `expected` and `wording` are what
-they share.
+(`joins/report.py`) is made by `window` (two streams), `many` (many streams) and `table` (a table),
+each of which says what to read next; `explainer` and `wording` are what they share.
 """

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -71,20 +71,10 @@ class Asked:
     """What a join is explained for."""
 
     cores: int
-    rates: JoinRates | None = None
+    rates: Any = None  # `JoinRates`, as the join's streams are: checked
     selectivities: Selectivities = None
     sources: Sources = NOTHING_KNOWN
     query: "QueryPlan | None" = None  # whose only join it is
-
-    @property
-    def pair(self) -> Pair | None:
-        """Rates of two streams."""
-        return None if isinstance(self.rates, Mapping) else self.rates
-
-    @property
-    def by_stream(self) -> StreamRates | None:
-        """Rates of many streams."""
-        return self.rates if isinstance(self.rates, Mapping) else None
 
 
 def rates_by_join(rates: Rates, joins: Sequence[AnyPlan]) -> dict[str, JoinRates]:
@@ -94,21 +84,20 @@ def rates_by_join(rates: Rates, joins: Sequence[AnyPlan]) -> dict[str, JoinRates
     known = {join.name: join for join in joins if join.inputs}
     if not known:
         raise ConfigError.at("rates", f"{rates!r} for a join with a table", "with joins of streams")
-    by_name: Mapping[str, object] | None = None
-    if isinstance(rates, Mapping) and not any(isinstance(r, int | float) for r in rates.values()):
-        by_name = rates
-    first = next(iter(known.values()))
-    if by_name is None and len(known) > 1:
-        form = "(left, right)" if first.stream_names is None else "{'a': 300, ...}"
-        raise ConfigError.at(
-            "rates", f"{rates!r} for {len(known)} joins", f"{{{first.name!r}: {form}}}"
-        )
-    by_name = {first.name: rates} if by_name is None else by_name
+    by_name: Any = rates
+    if not isinstance(rates, Mapping) or any(isinstance(r, int | float) for r in rates.values()):
+        first = next(iter(known.values()))
+        if len(known) > 1:
+            form = "(left, right)" if first.stream_names is None else "{'a': 300, ...}"
+            raise ConfigError.at(
+                "rates", f"{rates!r} for {len(known)} joins", f"{{{first.name!r}: {form}}}"
+            )
+        by_name = {first.name: rates}
     for name, given in by_name.items():
         if name not in known:
             raise ConfigError.at("rates", f"a join {name!r}", ", ".join(known))
         _check_rates(given, known[name].stream_names)
-    return dict(by_name)  # type: ignore[arg-type]  # checked
+    return dict(by_name)
 
 
 def selectivities_by_join(

@@ -2,8 +2,8 @@
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.explanations.asked import (
@@ -16,19 +16,33 @@ from streamjoin.explanations.asked import (
     selectivities_by_join,
 )
 from streamjoin.explanations.drawing import draw
-from streamjoin.explanations.plans import AnyPlan
-from streamjoin.explanations.query import explain_query
+from streamjoin.explanations.explainer import Explainer, Fact, numbers_of, sections_of
+from streamjoin.explanations.many import ManyExplainer
+from streamjoin.explanations.plans import AnyPlan, JoinPlan, MultiPlan, TablePlan
+from streamjoin.explanations.table import TableExplainer
+from streamjoin.explanations.window import WindowExplainer
 from streamjoin.joins.report import Card, Report, ReportKind
 
 if TYPE_CHECKING:
     from streamjoin.sql_text.query_plan import QueryPlan
 
+_EXPLAINERS: Final[dict[type[AnyPlan], Callable[[Any, Asked], Explainer]]] = {
+    JoinPlan: WindowExplainer,
+    MultiPlan: ManyExplainer,
+    TablePlan: TableExplainer,
+}
 _READ: Final[tuple[ReportKind, ...]] = ("plans", "tables", "joins", "queries")
 """The order of the text."""
 _WRITTEN: Final[tuple[ReportKind, ...]] = ("joins", "queries", "plans", "tables")
 """The order of the document."""
 _WIDTH: Final = 100
-_INDENT: Final = 17
+_INDENT: Final = " " * 17
+_PLACES: Final = {
+    "stream": "filter of {}, before the join",
+    "key": "key of the join",
+    "join": "checked by the join",
+    "after": "by Spark, after the join",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,13 +58,14 @@ class Explanation:
     def __str__(self) -> str:
         return "\n\n".join("\n".join(_lines(report)) for report in self.reports)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold: all that the text says, and the answer in sentences."""
-        values = {kind: [one.to_dict() for one in self._all(kind)] for kind in _WRITTEN}
-        document: dict[str, Any] = json.loads(json.dumps(values))
+        values = {
+            kind: [one.to_dict() for one in self.reports if one.kind == kind] for kind in _WRITTEN
+        }
+        document: dict[str, Any] = json.loads(json.dumps(values, default=asdict))
         return document
 
     def to_json(self) -> str:
@@ -61,9 +76,6 @@ class Explanation:
         """A drawing of the joins: one SVG document that needs nothing else."""
         drawn = [(one.heading, one.card) for one in self.reports if one.card is not None]
         return draw(drawn, " ".join(text for one in self.reports for text in one.answer))
-
-    def _all(self, kind: ReportKind) -> list[Report]:
-        return [report for report in self.reports if report.kind == kind]
 
 
 def explain_plans(
@@ -79,12 +91,36 @@ def explain_plans(
     given, shares = rates_by_join(rates, joins), selectivities_by_join(selectivities, joins)
     # Where there are several joins the query and they stand alone.
     query = queries[0] if len(queries) == len(joins) == 1 else None
-    reports = [
-        join.explain(Asked(cores, given.get(join.name), shares.get(join.name), sources, query))
-        for join in reversed(joins)
-    ]
+    reports = []
+    for join in reversed(joins):
+        asked = Asked(cores, given.get(join.name), shares.get(join.name), sources, query)
+        reports.append(_EXPLAINERS[type(join)](join, asked).report())
     reports += [explain_query(one) for one in reversed(queries)]
     return Explanation(tuple(sorted(reports, key=lambda report: _READ.index(report.kind))))
+
+
+def explain_query(plan: "QueryPlan") -> Report:
+    """Say where the parts of a query are evaluated."""
+    names = {source.alias: source.stream for source in plan.sources}
+    streams = [name if name == alias else f"{name} {alias}" for alias, name in names.items()]
+    conditions, lines = [], []
+    for one in plan.conditions:
+        line, column = plan.text.place(one.start)
+        place = {"line": line, "column": column, "place": one.place, "stream": one.stream}
+        conditions.append({"text": one.text, **place})
+        lines.append(f"{one.text}  ({_PLACES[one.place].format(one.stream)})")
+    carried = [f"{alias}: {', '.join(names)}" for alias, names in plan.columns.items()]
+    selected = [output.sql for output in plan.outputs]
+    facts = [
+        Fact("streams", names),
+        Fact("how", plan.how),
+        Fact("conditions", conditions, "conditions", lines),
+        Fact("carried", dict(plan.columns), "carried", carried),
+        Fact("selected", selected, "selected", [", ".join(selected)]),
+        Fact("plan", plan.plan, "plan"),
+    ]
+    title = f"query: {plan.how} join of {', '.join(streams)}"
+    return Report("queries", title, sections_of(facts), numbers_of(facts))
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -92,37 +128,20 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _wrapped("", " " * 2, report.title)
     for sentence in report.answer:
         yield from _wrapped("  ", " " * 4, sentence)
-    if report.card is not None:
-        yield from _drawn("how it runs", tree_lines(report.card))
+    tree = [] if report.card is None else tree_lines(report.card)
+    for number, line in enumerate(tree):  # what is too long goes on where its text begins
+        text = line.lstrip(" |`+-")
+        marks = line[: len(line) - len(text)]
+        more = marks.replace("`", " ").replace("+", "|").replace("-", " ")
+        yield from _wrapped(_head("how it runs", number) + marks, _INDENT + more + "  ", text)
     for title, texts in report.sections.items():
-        yield from _section(title, texts)
+        for number, text in enumerate(text for text in texts if text is not None):
+            yield from _wrapped(_head(title, number), _INDENT, text)
     for warning in report.warnings:
         yield from _wrapped("  ! ", " " * 4, warning.text)
 
 
-def _section(title: str, texts: Sequence[str | None]) -> Iterator[str]:
-    r"""A title with its lines beside it; nothing if there are none.
-
-    Examples
-    --------
-    >>> print(*_section("index", ["by key", "then compared"]), sep="\n")
-      index          by key
-                     then compared
-    """
-    for number, text in enumerate(text for text in texts if text is not None):
-        yield from _wrapped(_head(title, number), " " * _INDENT, text)
-
-
-def _drawn(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """A title with lines that keep their form: what is too long goes on where its text begins."""
-    for number, line in enumerate(lines):
-        text = line.lstrip(" |`+-")
-        marks = line[: len(line) - len(text)]
-        more = marks.replace("`", " ").replace("+", "|").replace("-", " ")
-        yield from _wrapped(_head(title, number) + marks, " " * _INDENT + more + "  ", text)
-
-
-def tree_lines(card: Card) -> tuple[str, ...]:
+def tree_lines(card: Card) -> Iterator[str]:
     r"""A tree of cards, the result first.
 
     Examples
@@ -138,10 +157,6 @@ def tree_lines(card: Card) -> tuple[str, ...]:
        +- a: 10 rows/s
        `- b
     """
-    return tuple(_card_lines(card))
-
-
-def _card_lines(card: Card) -> Iterator[str]:
     text = "; ".join(card.lines)
     yield f"{card.title}: {text}" if text else card.title
     rest = "|  " if card.children else "   "
@@ -152,14 +167,14 @@ def _card_lines(card: Card) -> Iterator[str]:
         yield f"{rest}{limit}"
     for number, child in enumerate(card.children, 1):
         last = number == len(card.children)
-        first, *more = _card_lines(child)
+        first, *more = tree_lines(child)
         yield ("`- " if last else "+- ") + first
         yield from (("   " if last else "|  ") + line for line in more)
 
 
 def _head(title: str, number: int) -> str:
     """What stands beside a line: the title beside the first."""
-    return f"  {title if number == 0 else '':<{_INDENT - 2}}"
+    return f"  {title if number == 0 else '':<{len(_INDENT) - 2}}"
 
 
 def _wrapped(head: str, indent: str, text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """What a plan of many joins costs and yields at given rates, by the model of Mukherji et al."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.core.keys import column_keys
-from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.asked import Sample, Selectivities, StreamRates, is_share
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import BATCH_SECONDS, aligned, write
-from streamjoin.joins.multi.settings import Input
+from streamjoin.explanations.wording import aligned, cpu_us_per_second, window_tuples, write
 from streamjoin.planning.many.cover import refresh_rates
-from streamjoin.planning.many.plan_model import Floats, PathTable, PlanModel
+from streamjoin.planning.many.plan_model import PathTable, PlanModel
 from streamjoin.planning.many.planners import PLANNERS, Analysis, analyse
 from streamjoin.planning.many.timed_plan import TimedPlan
 from streamjoin.planning.many.tree import Tree
@@ -26,7 +24,6 @@ ASSUMED_SELECTIVITY: Final = 0.001
 """Where none is said: as with 1,000 keys that are equally frequent."""
 MIN_SELECTIVITY: Final = 1e-12
 """Stands for the selectivity of joins of which a sample has no match."""
-_COLUMNS: Final = ("tuples -> state", "tuples/s", "sel.", "finds", "state", "allowance", "refresh")
 
 
 @dataclass(frozen=True)
@@ -42,17 +39,17 @@ class HalfWay:
     allowance: float | None  # how many may probe per second; None where all may
     refresh: float | None  # new tuples/s that keep the first node's state fresh, where that matters
 
-    def cells(self) -> tuple[str, ...]:
-        """Cells of the table."""
-        return (
-            f"{self.tuples} -> {self.probes}",
-            write(self.arriving),
-            f"{self.selectivity:.3g}",
-            write(self.productivity),
-            write(self.state),
-            "all" if self.allowance is None else f"{write(self.allowance)}/s",
-            "" if self.refresh is None else f"{write(self.refresh)}/s",
-        )
+
+_COLUMNS: Final[dict[str, Callable[[HalfWay], str]]] = {
+    "tuples -> state": lambda one: f"{one.tuples} -> {one.probes}",
+    "tuples/s": lambda one: write(one.arriving),
+    "sel.": lambda one: f"{one.selectivity:.3g}",
+    "finds": lambda one: write(one.productivity),
+    "state": lambda one: write(one.state),
+    "allowance": lambda one: "all" if one.allowance is None else f"{write(one.allowance)}/s",
+    "refresh": lambda one: "" if one.refresh is None else f"{write(one.refresh)}/s",
+}
+"""Of the table of half-way joins; what is empty everywhere is left out."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +74,19 @@ class PlanNumbers:
 
     def sections(self) -> dict[str, list[str]]:
         """Lines of a report by their titles."""
-        return {"half-way joins": self._table(), "paths": self._ways(), "costs": self._costs()}
+        columns = [(title, *map(cell, self.half_way)) for title, cell in _COLUMNS.items()]
+        shown = [column for column in columns if any(column[1:])]
+        table = list(zip(*shown, strict=True))
+        return {
+            "half-way joins": aligned(table, "<".ljust(len(shown), ">")),
+            "paths": aligned([(one["stream"], self._way(one)) for one in self.paths], "<<"),
+            "costs": self._costs(),
+        }
 
-    def _table(self) -> list[str]:
-        lines = [_COLUMNS, *(one.cells() for one in self.half_way)]
-        shown = [i for i in range(len(_COLUMNS)) if any(line[i] for line in lines[1:])]
-        rows = [[line[i] for i in shown] for line in lines]
-        return aligned(rows, "<".ljust(len(shown), ">"))
-
-    def _ways(self) -> list[str]:
-        rows = []
-        for path in self.paths:
-            results, probes, each = (write(path[x]) for x in ("results", "probes", "productivity"))
-            yields = f"{results} results for {probes} probes, {each} a {self.unit}"
-            rows.append((path["stream"], f"{', '.join(path['steps'])}: {yields}"))
-        return aligned(rows, "<<")
+    def _way(self, path: dict[str, Any]) -> str:
+        results, probes, each = (write(path[x]) for x in ("results", "probes", "productivity"))
+        yields = f"{results} results for {probes} probes, {each} a {self.unit}"
+        return f"{', '.join(path['steps'])}: {yields}"
 
     def _costs(self) -> list[str]:
         """What the budget comes to."""
@@ -110,43 +105,46 @@ class PlanNumbers:
         return [whole, given, *aligned(rows, "<<")]
 
 
-def numbers(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> PlanNumbers:
-    """The model of a plan at given rates."""
-    tree = plan.resolved.tree
-    sigmas = sigmas_of(tree, selectivities)
-    model = model_of(plan, rates, selectivities)
-    mu = _resources(plan, rates)
-    freshness = _freshness(plan, rates)
-    limits = plan.join.limits
-    short = mu is not None and mu < model.saturation_resources
+def numbers_of(plan: MultiPlan, model: PlanModel) -> PlanNumbers:
+    """A plan at the rates of its model."""
+    tree, limits = plan.resolved.tree, plan.join.limits
+    rates = dict(zip(tree.names, model.rates.tolist(), strict=True))
+    mu, freshness = _resources(plan, rates), _freshness(plan, rates)
     analyses: list[Analysis] = []
-    if limits is not None and mu is not None and short:
+    if limits is not None and mu is not None and mu < model.saturation_resources:
         others = [name for name in PLANNERS if name != limits.planner]
         analyses = [analyse(name, model, mu, freshness) for name in (limits.planner, *others)]
     refresh = None if freshness is None else refresh_rates(model, freshness)
+    chosen = analyses[0].allocation if analyses else None
     infeasible = None if refresh is None else refresh.infeasible
-    allowances = analyses[0].allocation.allowances if analyses else None
+    if infeasible is None and chosen is not None:
+        infeasible = chosen.infeasible
+    joins = {tree.label(tree.n_streams + i): left for i, (left, _) in enumerate(tree.joins)}
+    half_way = [
+        HalfWay(
+            tuples=tree.label(node),
+            probes=tree.label(tree.sibling(node)),
+            arriving=float(model.saturation.produced[node]),
+            selectivity=float(model.sigmas[tree.sibling(node)]),
+            productivity=float(model.productivities[node]),
+            state=float(model.sizes[node]),
+            allowance=None if chosen is None else float(chosen.allowances[node]),
+            refresh=None if refresh is None else float(refresh.rates[node]) or None,
+        )
+        for node in range(tree.root)
+    ]
     return PlanNumbers(
-        rates={name: float(rates[name]) for name in tree.names},
-        selectivities={tree.label(tree.n_streams + i): s for i, s in enumerate(sigmas)},
-        half_way=tuple(
-            _half_way(model, node, allowances, None if refresh is None else refresh.rates)
-            for node in range(tree.root)
-        ),
+        rates=rates,
+        selectivities={label: float(model.sigmas[left]) for label, left in joins.items()},
+        half_way=tuple(half_way),
         paths=tuple(_paths(model)),
         results=model.saturation_throughput,
         cost=model.saturation_resources,
         unit="probe" if plan.budget is None or plan.budget.rate is not None else "us",
         budget=mu,
         planners=tuple(_planner(one) for one in analyses),
-        infeasible=infeasible or (analyses[0].allocation.infeasible if analyses else None),
+        infeasible=infeasible,
     )
-
-
-def streams_of(plan: MultiPlan) -> dict[str, Input]:
-    """The streams, in the user's order."""
-    inputs = {i.name: i for step in plan.resolved.steps for i in step.join.inputs if i.end is None}
-    return {name: inputs[name] for name in plan.resolved.tree.names}
 
 
 def sigmas_of(tree: Tree, selectivities: Selectivities) -> list[float]:
@@ -179,7 +177,7 @@ def model_of(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) 
     """
     tree = plan.resolved.tree
     sigmas = sigmas_of(tree, selectivities)
-    sizes = [window_tuples(one.stream, rates[name]) for name, one in streams_of(plan).items()]
+    sizes = [window_tuples(one, rates[name]) for name, one in plan.streams.items()]
     states = plan.join.states
     for node in tree.susceptible:
         limit = states[node] if node < len(states) else None
@@ -191,13 +189,6 @@ def model_of(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) 
     return kind.of(tree, [rates[name] for name in tree.names], sizes, sigmas, costs)
 
 
-def window_tuples(stream: Stream, rate: float) -> float:
-    """Tuples in a stream's window."""
-    if stream.window_rows is not None:
-        return float(stream.window_rows)
-    return rate * stream.window_us / 1e6
-
-
 def _resources(plan: MultiPlan, rates: StreamRates) -> float | None:
     """What may be spent on probes per second, over all shards."""
     limits = plan.join.limits
@@ -205,10 +196,8 @@ def _resources(plan: MultiPlan, rates: StreamRates) -> float | None:
         return None
     if limits.rate is not None:
         return limits.rate * plan.n_shards
-    cpu_us = limits.cpu_us_per_second
-    if cpu_us is None:
-        cpu_us = (limits.cpu_us_per_batch or 0.0) / BATCH_SECONDS
-    return max(0.0, cpu_us * plan.n_shards - FIRST_COST_US * sum(rates.values()))
+    cpu_us = cpu_us_per_second(limits, plan.n_shards) or 0.0
+    return max(0.0, cpu_us - FIRST_COST_US * sum(rates.values()))
 
 
 def _freshness(plan: MultiPlan, rates: StreamRates) -> list[float] | None:
@@ -221,23 +210,6 @@ def _freshness(plan: MultiPlan, rates: StreamRates) -> list[float] | None:
         for one in join.freshness
     }
     return [asked.get(name, math.inf) for name in plan.resolved.tree.names]
-
-
-def _half_way(
-    model: PlanModel, node: int, allowances: Floats | None, refresh: Floats | None
-) -> HalfWay:
-    tree = model.tree
-    needed = refresh is not None and refresh[node] > 0
-    return HalfWay(
-        tuples=tree.label(node),
-        probes=tree.label(tree.sibling(node)),
-        arriving=float(model.saturation.produced[node]),
-        selectivity=float(model.sigmas[tree.sibling(node)]),
-        productivity=float(model.productivities[node]),
-        state=float(model.sizes[node]),
-        allowance=None if allowances is None else float(allowances[node]),
-        refresh=float(refresh[node]) if refresh is not None and needed else None,
-    )
 
 
 def _paths(model: PlanModel) -> Iterator[dict[str, Any]]:

@@ -1,17 +1,17 @@
 """Whether one n-ary join or a tree runs, which stream drives, and what both would cost."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from typing import Final
 
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.explanations.asked import Selectivities, StreamRates
-from streamjoin.explanations.many_model import sigmas_of, streams_of, window_tuples
+from streamjoin.explanations.many_model import sigmas_of
 from streamjoin.explanations.many_words import grid_of, tuple_bytes
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import BATCH_SECONDS, row_bytes, write
+from streamjoin.explanations.wording import BATCH_SECONDS, row_bytes, window_tuples, write
 from streamjoin.joins.multi.reordering import EVERY
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.routing import Shares
@@ -86,11 +86,6 @@ class Strategy:
         """What will run, "mjoin" or "tree"; None if that is found out while it does."""
         return self.expected if self.strategy == "auto" else self.strategy
 
-    @property
-    def expected_mjoin(self) -> Way | None:
-        """What one n-ary join takes, if that is what will run."""
-        return self.mjoin if self.runs == "mjoin" else None
-
 
 def explain_strategy(
     plan: MultiPlan, rates: StreamRates | None, selectivities: Selectivities
@@ -117,42 +112,36 @@ def explain_strategy(
         name: tuple(names[i] for i in sequence)
         for name, sequence in zip(names, choice.sequences, strict=True)
     }
-    cost = mjoin_cost(at, choice.sequences, _groups(join, at, choice)).us
-    mjoin = _way(plan, at, cost, None)
-    best = _tree(join, at, choice)
+    mjoin = _way(plan, at, mjoin_cost(at, choice.sequences, _groups(join, at, choice)).us, None)
+    # The tree that would run: the first one if it stays, or is as good as the best.
+    first = not join.adaptive or tree_cost(join.tree, at).us <= choice.tree_cost.us
+    best = join.tree if first else choice.tree
     tree = None if join.attributes else _way(plan, at, tree_cost(best, at).us, best)
     expected = "mjoin" if tree is None or mjoin.cpu_us <= tree.cpu_us else "tree"
-    texts += _compared(join, sequences, mjoin, tree, best, expected)
     best_tree = None if tree is None else str(best)
-    return Strategy(join.strategy, order, expected, sequences, mjoin, tree, best_tree, tuple(texts))
-
-
-def _compared(
-    join: MultiJoin,
-    sequences: dict[str, tuple[str, ...]],
-    mjoin: Way,
-    tree: Way | None,
-    best: Tree,
-    expected: str,
-) -> Iterator[str]:
-    """The comparison in words."""
-    if join.strategy != "tree":
-        probed = (f"{name} probes {', '.join(others)}" for name, others in sequences.items())
-        yield f"to expect: {'; '.join(probed)}"
-    yield f"one n-ary join: {mjoin.text}"
-    if tree is None:
-        yield "a tree is not compared: on different keys it would be several operators"
-    else:
-        yield f"tree {best}: {tree.text}"
-        less, more = sorted((mjoin.cpu_us, tree.cpu_us))
-        name = "one n-ary join" if expected == "mjoin" else "the tree"
-        why = "forming results anew costs less than keeping them"
-        if expected == "tree":
-            why = "keeping intermediate results costs less than forming them anew"
-        yield f"at these rates {name} is cheaper, {write(less)} against {write(more)} us: {why}"
+    known = Strategy(join.strategy, order, expected, sequences, mjoin, tree, best_tree)
     built_in = join.operations == OperationCosts()
     costs = "built in" if built_in else "as calibrated on this machine"
-    yield f"that is for batches of {BATCH_SECONDS:g} s; costs of operations: {costs}"
+    assumed = f"that is for batches of {BATCH_SECONDS:g} s; costs of operations: {costs}"
+    return replace(known, texts=(*texts, *_compared(known, mjoin), assumed))
+
+
+def _compared(known: Strategy, mjoin: Way) -> Iterator[str]:
+    """The comparison in words."""
+    if known.strategy != "tree":
+        probed = (f"{name} probes {', '.join(x)}" for name, x in (known.sequences or {}).items())
+        yield f"to expect: {'; '.join(probed)}"
+    yield f"one n-ary join: {mjoin.text}"
+    if known.tree is None:
+        yield "a tree is not compared: on different keys it would be several operators"
+        return
+    yield f"tree {known.best_tree}: {known.tree.text}"
+    cheaper, why = "one n-ary join", "forming results anew costs less than keeping them"
+    if known.expected == "tree":
+        cheaper = "the tree"
+        why = "keeping intermediate results costs less than forming them anew"
+    less, more = map(write, sorted((mjoin.cpu_us, known.tree.cpu_us)))
+    yield f"at these rates {cheaper} is cheaper, {less} against {more} us: {why}"
 
 
 def _groups(join: MultiJoin, at: Situation, choice: Choice) -> Groups:
@@ -164,19 +153,12 @@ def _groups(join: MultiJoin, at: Situation, choice: Choice) -> Groups:
     return groups_of(join.order, Waiting(buffers, tables, buffers))[0]
 
 
-def _tree(join: MultiJoin, at: Situation, choice: Choice) -> Tree:
-    """The tree that would run: the first one if it stays, or is as good as the best."""
-    if join.adaptive and tree_cost(join.tree, at).us > choice.tree_cost.us:
-        return choice.tree
-    return join.tree
-
-
 def _way(plan: MultiPlan, at: Situation, us: float, tree: Tree | None) -> Way:
     """What all shards need: for one n-ary join, or for a tree."""
     n, axes = plan.n_shards, plan.join.n_axes
-    streams = streams_of(plan).values()
     rows = [n * table for table in at.tables]
-    size = sum(r * row_bytes(x.stream.kept)[0] for r, x in zip(rows, streams, strict=True))
+    sizes = [row_bytes(stream.kept)[0] for stream in plan.streams.values()]
+    size = sum(r * each for r, each in zip(rows, sizes, strict=True))
     nodes = () if tree is None else [tree.streams(node) for node in tree.susceptible]
     formed = [n * at.stored(node) for node in nodes]
     size += sum(f * tuple_bytes(axes, len(x)) for f, x in zip(formed, nodes, strict=True))
@@ -185,8 +167,7 @@ def _way(plan: MultiPlan, at: Situation, us: float, tree: Tree | None) -> Way:
 
 def _situation(plan: MultiPlan, rates: StreamRates, selectivities: Selectivities) -> Situation:
     """What a batch brings to one shard when all windows are full."""
-    join = plan.join
-    streams = {name: one.stream for name, one in streams_of(plan).items()}
+    join, streams = plan.join, plan.streams
     tables = [
         window_tuples(stream, rates[name]) + rates[name] * stream.lateness_us / 1e6
         for name, stream in streams.items()

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from streamjoin.core.stream import Stream
 from streamjoin.durations import format_duration
-from streamjoin.explanations.many_model import PlanNumbers, streams_of
+from streamjoin.explanations.many_model import PlanNumbers
 from streamjoin.explanations.plans import MultiPlan
-from streamjoin.explanations.wording import Condition, Shards, row_bytes, write
+from streamjoin.explanations.wording import Shards, row_bytes, write
 from streamjoin.joins.multi.arguments import Step
 from streamjoin.joins.multi.keys import KeyClass
 from streamjoin.joins.multi.reordering import CLEARLY, EVERY
-from streamjoin.joins.multi.settings import Input
 from streamjoin.joins.routing import Shares, shares_for
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.tree import Tree
@@ -76,24 +76,13 @@ def _keys(plan: MultiPlan, step: Step) -> Iterator[str]:
         yield KeyClass({s: c for s, c in columns.items() if s in (*left, *right)}).describe()
 
 
-def conditions(plan: MultiPlan) -> tuple[Condition, ...]:
-    """What results must fulfil, and where that is evaluated."""
-    keys = [Condition(one.describe(), "key") for one in plan.resolved.keys.classes]
-    return (*keys, *([Condition(plan.where, "spark")] if plan.where else []))
-
-
 def shards(plan: MultiPlan) -> Shards:
     """How the work is split."""
     grid = grid_of(plan)
-    routing = f"{plan.n_shards} by key" if grid is None else grid.describe()
-    sent = None if grid is None else _copies(plan)
-    return Shards(plan.n_shards, plan.n_partitions, routing, sent=sent)
-
-
-def _copies(plan: MultiPlan) -> dict[str, int]:
-    """To how many shards a row of each stream goes."""
-    grid, names = grid_of(plan), plan.resolved.tree.names
-    return {name: 1 if grid is None else grid.copies(i) for i, name in enumerate(names)}
+    if grid is None:
+        return Shards(plan.n_shards, plan.n_partitions, f"{plan.n_shards} by key")
+    sent = {name: grid.copies(i) for i, name in enumerate(plan.resolved.tree.names)}
+    return Shards(plan.n_shards, plan.n_partitions, grid.describe(), sent=sent)
 
 
 def grid_of(plan: MultiPlan) -> Shares | None:
@@ -104,41 +93,44 @@ def grid_of(plan: MultiPlan) -> Shares | None:
     return shares_for(plan.n_shards, join.attributes, len(join.inputs))
 
 
-def windows(streams: Mapping[str, Input]) -> tuple[str, ...]:
+def windows(streams: Mapping[str, Stream]) -> tuple[str, ...]:
     """How long the streams' rows are remembered."""
-    by_window: dict[str, list[str]] = {}
-    for name, one in streams.items():
-        by_window.setdefault(_window(one), []).append(name)
-    each = [f"{', '.join(names)}: {window}" for window, names in by_window.items()]
+    each = _by_value({name: _window(one) for name, one in streams.items()}, "{}: {}")
     rule = "a row is in results while it is in its window when the last row of the result comes"
-    return (rule, "; ".join(each))
+    return (rule, each)
 
 
-def lengths(streams: Mapping[str, Input]) -> dict[str, str | None]:
+def lengths(streams: Mapping[str, Stream]) -> dict[str, str | None]:
     """How long, or how many, rows of each stream are remembered."""
     return {
-        name: _window(one) if one.stream.window_rows or one.stream.window_us else None
+        name: _window(one) if one.window_rows or one.window_us else None
         for name, one in streams.items()
     }
 
 
-def _window(one: Input) -> str:
-    if one.stream.window_rows is not None:
-        return f"the last {one.stream.window_rows:,} rows"
-    return format_duration(one.stream.window_us) if one.stream.window_us else "only probes"
+def _window(one: Stream) -> str:
+    if one.window_rows is not None:
+        return f"the last {one.window_rows:,} rows"
+    return format_duration(one.window_us) if one.window_us else "only probes"
 
 
 def fresh(plan: MultiPlan) -> tuple[str, ...]:
     """Which results are withheld."""
-    by_age: dict[str, list[str]] = {}
-    for one in plan.join.freshness:
-        age = f"{one.age:,} rows" if one.counted else format_duration(one.age)
-        by_age.setdefault(age, []).append(one.name)
-    if not by_age:
-        return ()
-    each = "; ".join(f"{', '.join(names)} {age}" for age, names in by_age.items())
+    ages = {
+        one.name: f"{one.age:,} rows" if one.counted else format_duration(one.age)
+        for one in plan.join.freshness
+    }
+    each = _by_value(ages, "{} {}")
     by = "newer rows of the stream" if "rows" in each else "the newest time of any stream"
-    return (f"{each}: results with an older row, by {by}, are withheld (stale)",)
+    return (f"{each}: results with an older row, by {by}, are withheld (stale)",) if ages else ()
+
+
+def _by_value(texts: Mapping[str, str], form: str) -> str:
+    """What is said of streams, those of which the same is said together."""
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    return "; ".join(form.format(", ".join(some), text) for text, some in names.items())
 
 
 def emitted(plan: MultiPlan) -> str:
@@ -171,26 +163,28 @@ def intermediate(plan: MultiPlan) -> tuple[str, ...]:
     )
 
 
-def remembered(plan: MultiPlan, numbers: PlanNumbers) -> tuple[list[str], float]:
+def remembered(
+    plan: MultiPlan, numbers: PlanNumbers, sent: Mapping[str, int]
+) -> tuple[list[str], float]:
     """About how much each state holds, and all of them in bytes."""
     total, texts = 0.0, []
-    tree, streams, sent = plan.resolved.tree, streams_of(plan), _copies(plan)
+    tree, streams = plan.resolved.tree, plan.streams
     axes = max(step.join.n_axes for step in plan.resolved.steps)
     nodes = tree.n_streams if is_nary(plan) else tree.root
     for node, one in enumerate(numbers.half_way[:nodes]):
         rows = one.state
         if node < tree.n_streams:
-            stream, what = streams[one.tuples].stream, "rows"
+            stream, what = streams[one.tuples], "rows"
             size = row_bytes(stream.kept)[0]
             rows += numbers.rates[one.tuples] * stream.lateness_us / 1e6
-            rows *= sent[one.tuples]
+            rows *= sent.get(one.tuples, 1)
         else:
             size, what = tuple_bytes(axes, len(tree.streams(node))), "tuples"
         total += rows * size
         texts.append(
             f"{one.tuples} {format_bytes(rows * size)} = {write(rows)} {what} x {size:.3g} B"
         )
-    late = max(one.stream.lateness_us for one in streams.values())
+    late = max(one.lateness_us for one in streams.values())
     more = f", with {format_duration(late)} of lateness" if late else ""
     texts.append(
         f"together {format_bytes(total)}{more}, and more while one input is ahead of the others"

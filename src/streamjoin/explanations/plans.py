@@ -1,7 +1,4 @@
-"""Joins as they will run: what explains itself.
-
-How a join is explained is loaded when that is asked for, as making a join must be quick.
-"""
+"""Joins as they will run: what there is to explain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +12,6 @@ from streamjoin.joins.routing import Routing
 from streamjoin.joins.window.arguments import Resolved
 
 if TYPE_CHECKING:
-    from streamjoin.explanations.asked import Asked
-    from streamjoin.joins.report import Report
     from streamjoin.joins.table.settings import TableJoin
     from streamjoin.tables.access import TableAccess
 
@@ -41,12 +36,6 @@ class JoinPlan:
     def inputs(self) -> Sequence[Stream]:
         """The streams."""
         return self.resolved.join.streams
-
-    def explain(self, asked: "Asked") -> "Report":
-        """Say what it will do."""
-        from streamjoin.explanations.window import explain_window
-
-        return explain_window(self, asked)
 
 
 @dataclass(frozen=True)
@@ -86,15 +75,16 @@ class MultiPlan:
         return self.resolved.tree.names
 
     @property
+    def streams(self) -> dict[str, Stream]:
+        """The streams, in the user's order."""
+        inputs = [one for step in self.resolved.steps for one in step.join.inputs]
+        streams = {one.name: one.stream for one in inputs if one.end is None}
+        return {name: streams[name] for name in self.stream_names}
+
+    @property
     def inputs(self) -> Sequence[Stream]:
         """The streams, and what operators before others hand on."""
         return [one.stream for step in self.resolved.steps for one in step.join.inputs]
-
-    def explain(self, asked: "Asked") -> "Report":
-        """Say what the whole join will do."""
-        from streamjoin.explanations.many import explain_many
-
-        return explain_many(self, asked)
 
 
 @dataclass(frozen=True)
@@ -113,12 +103,6 @@ class TablePlan:
     is_whole: ClassVar = True
     stream_names: ClassVar = None
     inputs: ClassVar[Sequence[Stream]] = ()  # none whose rates or windows matter
-
-    def explain(self, asked: "Asked") -> "Report":
-        """Say what it will do."""
-        from streamjoin.explanations.table import explain_table
-
-        return explain_table(self, asked)
 
 
 def operator_name(name: str, number: int, n_operators: int) -> str:

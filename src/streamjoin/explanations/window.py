@@ -1,47 +1,39 @@
 """What a join of two streams will do: its report.
 
-Read this module, then `window_words` (conditions and time), `window_situation` (how often rows
-match, about how much is remembered), `window_planned` (what limits come to), `window_budget` (what
-gives way to a budget), `window_methods` (how matches are looked for) and `window_expected` (what
-comes out, what that takes, what other budgets would mean, what may go wrong).
+Read this module, then `window_words` (conditions, time, how matches are looked for),
+`window_situation` (how often rows match, about how much is remembered), `window_expected` (what
+comes out, what that takes, what limits come to) and `window_budget` (what gives way to a budget).
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
-from typing import Any, Final
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 from streamjoin.explanations import window_expected
 from streamjoin.explanations import window_words as words
 from streamjoin.explanations.asked import Asked
-from streamjoin.explanations.expected import expected_sections, numbers_of
-from streamjoin.explanations.explainer import Explainer
+from streamjoin.explanations.explainer import Explainer, Fact, warn
 from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_budget import explain_budget
-from streamjoin.explanations.window_methods import index, invalidation, method_lines, methods
 from streamjoin.explanations.window_situation import (
+    NAMES,
     UNIT_RATES,
+    Matches,
     Situation,
     known_matches,
     state_lines,
 )
-from streamjoin.explanations.window_words import NAMES
-from streamjoin.explanations.wording import (
-    Shards,
-    about,
-    idle_words,
-    late_words,
-    listed,
-    watermark_words,
-    with_rate,
-)
-from streamjoin.joins.report import Card, Lane, Report
+from streamjoin.explanations.wording import BATCH_SECONDS, Shards, about, listed, with_rate
+from streamjoin.joins.report import Advice, Card, Lane
 from streamjoin.metrics.words import size as format_bytes
 
-_PACK: Final = "packed into Arrow blocks"
-_SMALLER: Final = "the smaller of the newest left and the newest right time"
-_NOTICED: Final = "; noticed when the other input brings rows"
 _SIDE: Final = re.compile(r"\b(left|right)\.|`(?:[^`]|``)*`")
+_ALL_MATCH: Final = "all rows within the windows match"
+_LAZY: Final = (
+    "lazy: rows that are too old stay until the other side brings rows that probe them: less to "
+    "do, more to remember"
+)
 _KINDS: Final = {
     "inner": "Pairs each row of {a} with the rows of {b} {match}.",
     "left": "Gives each row of {a} with the rows of {b} {match}, or alone if there is none.",
@@ -54,12 +46,7 @@ _KINDS: Final = {
 }
 
 
-def explain_window(plan: JoinPlan, asked: Asked) -> Report:
-    """Explain a join of two streams."""
-    return _Explainer(plan, asked).report()
-
-
-class _Explainer(Explainer):
+class WindowExplainer(Explainer):
     """What is known of a join of two streams, and how that is said."""
 
     kind = "joins"
@@ -67,105 +54,83 @@ class _Explainer(Explainer):
     def __init__(self, plan: JoinPlan, asked: Asked) -> None:
         super().__init__(plan, asked)
         self.plan, self.join = plan, plan.resolved.join
+        how = self.join.how
+        kind = f"{how} ({self.join.direction})" if how == "asof" else how
+        self.title = f"{kind} join of two {'streams' if self.streaming else 'tables'}"
         self.names = (asked.sources.names or NAMES)[:2]
-        rates, matches = asked.pair, known_matches(plan, asked)
+        self.conditions = words.conditions(plan.resolved)
+        self.keys, self.lengths = words.keys(self.join), words.lengths(self.join)
+        self.freshness = words.freshness(self.join)
+        self.columns = [column.name for column in self.join.output]
+        rates, matches = asked.rates, known_matches(plan, asked)
         at = Situation(plan, rates or UNIT_RATES, rates is not None, matches)
+        self.rates = at.rates if at.rates_given and self.streaming else (None, None)
         self.budget = explain_budget(at)
         self.planned = None if self.budget is None else self.budget.planned
         self.budget_text = None if self.budget is None else self.budget.limits
         self.share = None if self.planned is None else self.planned.share
-        self.methods, self.meanings = methods(at, self.planned), None
-        if rates is not None and plan.streaming:
-            at = replace(at, matches=matches or window_expected.assumed_matches(at))
-            self.expected = window_expected.expect(
-                at, asked.cores, is_reflexive=asked.sources.is_reflexive
-            )
-            self.meanings = window_expected.meanings(at, self.expected)
-        self.at = at
-        self.burst = window_expected.burst_words(at, asked.sources.burst, asked.cores)
-        self.warnings = tuple(window_expected.warnings(at, self.planned, self.expected))
-        self.conditions = words.conditions(plan.resolved)
-        self.lengths = words.lengths(self.join)
-        self.freshness = words.freshness(self.join)
-        self.columns = [column.name for column in self.join.output]
+        self.methods = words.methods(at, self.planned)
+        if at.rates_given and self.streaming:
+            pairs = window_expected.pairs_per_second(at)
+            # One match for each row, where nothing else is known.
+            share = min(1.0, sum(at.rates) / pairs) if pairs else 0.0
+            matches = matches or Matches(share, "assumed")
+            at = replace(at, matches=matches)
+            self.expected = window_expected.expect_rows(at, asked, matches)
+            self.meanings = window_expected.meanings_of(at, self.expected)
+        self.at, self.burst = at, window_expected.burst_words(at, asked)
+        if self.streaming:
+            self.state = state_lines(at.sides, limited=self.budget is not None)
         routing = plan.routing
         self.shards = Shards(routing.n_shards, plan.n_partitions, routing.describe(), at.copies)
+        self.warnings = tuple(self._warnings())
 
-    def title(self) -> str:
-        """What kind of join it is."""
-        how = self.join.how
-        kind = f"{how} ({self.join.direction})" if how == "asof" else how
-        return f"{kind} join of two {'streams' if self.streaming else 'tables'}"
-
-    def numbers(self) -> dict[str, Any]:
-        """What programs get."""
-        plan, join, live = self.plan, self.join, self.streaming
+    def facts(self) -> list[Fact]:
+        """The details."""
+        plan, join, live, budget = self.plan, self.join, self.streaming, self.budget
         filters = self.asked.sources.filters
-        return {
-            "name": plan.name,
-            "streams": self.names,
-            "how": join.how,
-            "direction": join.direction if join.how == "asof" else None,
-            "streaming": live,
-            "keys": words.keys(join),
-            "filters": [filters.get(name, ()) for name in self.names],
-            "conditions": [asdict(one) for one in self.conditions],
-            "windows": words.windows(join),
-            "lengths": self.lengths,
-            "emitted": words.emitted(join, live),
-            "watermark": watermark_words(_SMALLER, join.left.lateness_us) if live else None,
-            "late": late_words(plan.late_rows) if live else None,
-            "idle": idle_words(join.idle_us, _NOTICED) if live else None,
-            "shards": self.shards.to_dict(),
-            "skew": words.skew(plan) if live else None,
-            "freshness": next(iter(self.freshness), None),
-            "budget": numbers_of(self.budget),
-            "algorithm": self.methods,
-            "invalidation": invalidation(self.at),
-            "index": index(plan.resolved),
-            "columns": self.columns,
-            "state": [asdict(side) for side in self.at.sides] if live else [],
-            "expected": numbers_of(self.expected),
-            "burst": self.burst,
-            "meanings": numbers_of(self.meanings),
-        }
-
-    def sections(self, numbers: Mapping[str, Any]) -> dict[str, list[str | None]]:
-        """The details in words."""
-        none = "none: all rows within the windows match"
-        named = self.names != NAMES
-        state = state_lines(self.at.sides, limited=self.budget is not None)
-        return {
-            "streams": ["left is {}, right is {}".format(*self.names)] if named else [],
-            "conditions": [one.line for one in self.conditions] or [none],
-            "windows": numbers["windows"],
-            "comes out": numbers["emitted"],
-            "freshness": [*self.freshness],
-            "watermark": [numbers["watermark"]],
-            "late rows": [numbers["late"]],
-            "silent input": [numbers["idle"]],
-            "shards": [self.shards.text],
-            "skewed keys": [numbers["skew"]],
-            "budget": [] if self.budget is None else self.budget.lines(),
-            "algorithm": method_lines(self.methods),
-            "invalidation": [numbers["invalidation"]],
-            "index": [numbers["index"]],
-            "columns": [", ".join(self.columns)],
-            **expected_sections(self.expected),
-            "state, about": [*state] if self.streaming else [],
-            "budgets": [] if self.meanings is None else [*self.meanings.table()],
-        }
+        called = [] if self.names == NAMES else ["left is {}, right is {}".format(*self.names)]
+        conditions, none = [one.line for one in self.conditions], f"none: {_ALL_MATCH}"
+        is_lazy = live and join.invalidation != "active"
+        newest = "the smaller of the newest left and the newest right time"
+        noticed = "; noticed when the other input brings rows"
+        return [
+            Fact("name", plan.name),
+            Fact("streams", self.names, "streams", called),
+            Fact("how", join.how),
+            Fact("direction", join.direction if join.how == "asof" else None),
+            Fact("streaming", live),
+            Fact("keys", self.keys),
+            Fact("filters", [filters.get(name, ()) for name in self.names]),
+            Fact("conditions", self.conditions, "conditions", conditions or [none]),
+            Fact("windows", words.windows(join), "windows"),
+            Fact("lengths", self.lengths),
+            Fact("emitted", words.emitted(join, live), "comes out"),
+            Fact(None, self.freshness, "freshness"),
+            *self.time_facts(newest, join.left.lateness_us, plan.late_rows, join.idle_us, noticed),
+            Fact("shards", self.shards.to_dict(), "shards", [self.shards.text]),
+            Fact("skew", words.skew(plan) if live else None, "skewed keys"),
+            Fact("freshness", next(iter(self.freshness), None)),
+            Fact("budget", budget, "budget", [] if budget is None else budget.lines()),
+            Fact("algorithm", self.methods, "algorithm", words.method_lines(self.methods)),
+            Fact("invalidation", _LAZY if is_lazy else None, "invalidation"),
+            Fact("index", words.index(join), "index"),
+            Fact("columns", self.columns),
+            Fact("state", self.at.sides if live else []),
+            Fact("expected", self.expected),
+            Fact("burst", self.burst),
+            Fact("meanings", self.meanings),
+        ]
 
     def answer(self) -> Iterator[str]:
         """The whole in a few sentences."""
-        limited, at = self.budget is not None, self.at
-        rates = at.rates if at.rates_given and self.streaming else (None, None)
-        a, b = (with_rate(name, rate) for name, rate in zip(self.names, rates, strict=True))
+        limited = self.budget is not None
+        a, b = map(with_rate, self.names, self.rates)
         yield _KINDS[self.join.how].format(a=a, b=b, match=self._match())
         if not self.streaming:
             yield "All rows are there, so the result comes at the end and nothing is remembered."
             return
-        size, rows = (sum(x) for x in zip(*((s.bytes, s.rows) for s in at.sides), strict=True))
+        size, rows = (sum(x) for x in zip(*((s.bytes, s.rows) for s in self.at.sides), strict=True))
         remembered = f"{format_bytes(size)} are remembered ({about(rows)} rows)"
         if self.expected is None:
             yield (
@@ -187,10 +152,9 @@ class _Explainer(Explainer):
 
     def _match(self) -> str:
         """What a row of the one stream must fulfil for one of the other."""
-        keys = words.keys(self.join)
-        same = [a for a, b in keys if a == b]
+        same = [a for a, b in self.keys if a == b]
         others = [self._named(one.text) for one in self.conditions if one.place != "key"]
-        others += [f"{self.names[0]}.{a} = {self.names[1]}.{b}" for a, b in keys if a != b]
+        others += [f"{self.names[0]}.{a} = {self.names[1]}.{b}" for a, b in self.keys if a != b]
         parts = [f"of the same {listed(same)}"] if same else []
         parts.append(self._when())
         return " ".join(parts) + (f", where {' and '.join(others)}" if others else "")
@@ -218,26 +182,24 @@ class _Explainer(Explainer):
         own = dict(zip(NAMES, self.names, strict=True))
         return _SIDE.sub(lambda match: f"{own[match[1]]}." if match[1] else match[0], text)
 
-    def checked_after(self) -> list[str]:
-        """Conditions that Spark checks on what the join hands out."""
-        rest = [self._named(one.text) for one in self.conditions if one.place == "spark"]
-        return rest + super().checked_after()
+    def spark_conditions(self) -> list[str]:
+        """Those of the join that are left to Spark, as its streams are called."""
+        return [self._named(text) for text in super().spark_conditions()]
 
     def operator(self) -> Card:
         """The join, the shuffle and the streams."""
         copies = zip(self.names, self.shards.copies, strict=True)
         sent = [f"{name} to {n}" for name, n in copies if n > 1]
         more = f"; each row of {' and of '.join(sent)} shards" if sent else ""
-        rates = self.at.rates if self.streaming and self.at.rates_given else (None, None)
         streams = tuple(
-            self.stream(name, rate, length, _PACK)
-            for name, rate, length in zip(self.names, rates, self.lengths, strict=True)
+            self.stream(name, rate, length, "packed into Arrow blocks")
+            for name, rate, length in zip(self.names, self.rates, self.lengths, strict=True)
         )
         within = tuple(self._named(one.text) for one in self.conditions if one.place != "spark")
         return Card(
             "join",
             f"{self.join.how} window join",
-            within or ("all rows within the windows match",),
+            within or (_ALL_MATCH,),
             lanes=tuple(self._lane(side) for side in ((0,) if self.join.how == "asof" else (0, 1))),
             limits=self.limits(),
             children=(Card("shuffle", "shuffle", (self.shards.brief + more,), children=streams),),
@@ -261,3 +223,59 @@ class _Explainer(Explainer):
             notes.append(f"{about(remembered.rows)} rows remembered, {size}{at}")
         probed = f"{self.names[other]}, {kept if live else 'all rows'}"
         return Lane((self.names[side], probed), "; ".join(notes))
+
+    def _warnings(self) -> Iterator[Advice]:
+        """What may go wrong."""
+        plan, join, rest = self.plan, self.join, super().spark_conditions()
+        if not join.left.key and join.how != "asof":
+            if join.predicate is None and not rest:
+                yield warn("cross_join")
+            elif join.band is None and join.sets is None:
+                yield warn("all_pairs")
+        for condition in rest:
+            yield warn("left_to_spark", condition=condition, what="pairs")
+        if plan.routing.n_shards == 1:
+            full = not join.left.key and join.how == "full"
+            split = "a full join without an equality cannot be split"
+            yield warn("one_shard", why=split if full else "there is one shard")
+        elif plan.n_partitions == 1:
+            yield warn("one_partition")
+        if self.streaming:
+            yield from self._about_time()
+        if plan.budget is None:
+            yield from self.cpu_warnings()
+        else:
+            yield from self._about_budget()
+
+    def _about_time(self) -> Iterator[Advice]:
+        budget, join = self.plan.budget, self.join
+        waits = " and rows without a partner wait" if join.keeps(0) or join.keeps(1) else ""
+        windows = {f"{name} window": one for name, one in zip(NAMES, join.streams, strict=True)}
+        bounded = budget is not None and budget.memory is not None
+        yield from self.time_warnings(
+            windows,
+            can_end=bounded or join.idle_us is not None,
+            every="both",
+            kept=f"other are all kept{waits}",
+        )
+        if join.is_ordered:
+            yield warn("waits_for_watermark")
+
+    def _about_budget(self) -> Iterator[Advice]:
+        """A shard with a hot key leaves out more; windows below a batch are of little use."""
+        plan, shedding, planned = self.plan, self.join.shedding, self.planned
+        if plan.budget is None or shedding is None:
+            return
+        if plan.budget.cpu is not None and self.join.left.key and plan.routing.n_shards > 1:
+            smaller = "makes a smaller part of its comparisons"
+            yield warn("hot_keys_stay", does=smaller if shedding.policy else "drops more rows")
+        if planned is None or planned.memory is None or planned.fits:
+            return
+        seconds = 0.0
+        for side, memory, rate in zip(self.at.sides, planned.memory, planned.rates, strict=True):
+            size = 1.0 if shedding.memory_unit == "rows" else side.bytes_per_row
+            seconds = max(seconds, memory / (size * side.copies * rate))
+        if seconds < BATCH_SECONDS:
+            holds = f"holds at most {seconds:.2g} s of a stream"
+            meet = "rows of different batches will hardly meet"
+            yield warn("little_memory", does=f"{holds}: {meet}")

@@ -21,9 +21,8 @@ from streamjoin.core.stream import Stream
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.durations import format_duration
 from streamjoin.explanations.asked import Asked, Pair, Sample
-from streamjoin.explanations.expected import Basis
+from streamjoin.explanations.explainer import Basis
 from streamjoin.explanations.plans import JoinPlan
-from streamjoin.explanations.window_words import NAMES
 from streamjoin.explanations.wording import GUESSED_BYTES, row_bytes
 from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
 from streamjoin.joins.routing import copies
@@ -34,6 +33,7 @@ from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 
 Floats = NDArray[np.float64]
 
+NAMES: Final = ("left", "right")
 UNIT_RATES: Final = (1000.0, 1000.0)
 """Where none are given."""
 AGE_PARTS: Final = 20
@@ -114,14 +114,24 @@ class Situation:
     """A join, and what is known of its streams."""
 
     plan: JoinPlan
-    rates: Pair = UNIT_RATES
-    rates_given: bool = False
-    matches: Matches | None = None
+    rates: Pair
+    rates_given: bool
+    matches: Matches | None
 
     @property
     def join(self) -> WindowJoin:
         """The settings."""
         return self.plan.resolved.join
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a sample shows how often rows match."""
+        return self.matches is not None and self.matches.basis == "sample"
+
+    @property
+    def has_ages(self) -> bool:
+        """Whether it shows that they match more often in some parts of the windows."""
+        return self.matches is not None and self.matches.ages is not None
 
     @cached_property
     def copies(self) -> tuple[int, int]:
@@ -193,28 +203,48 @@ def known_matches(plan: JoinPlan, asked: Asked) -> Matches | None:
     join, samples = plan.resolved.join, asked.sources.samples
     if not join.left.key and join.predicate is None and plan.resolved.rest is None:
         return Matches(1.0, "given")  # a cross join
-    if not samples:
-        return None
-    left, right = (samples[name] for name in asked.sources.names)
-    return _matched(plan, (left, right))
+    return _matched(join, [samples[name] for name in asked.sources.names]) if samples else None
 
 
-def _matched(plan: JoinPlan, samples: tuple[Sample, Sample]) -> Matches:
+def _matched(asked: WindowJoin, samples: Sequence[Sample]) -> Matches:
     """Join the samples, and count what matches by the ages of the rows."""
-    join = _bare(plan.resolved.join, samples)
+    seconds = samples[LEFT].seconds
+    join = _bare(asked, seconds)
     arrivals = [
-        _arrival(_fewer(join, sample.rows), stream)
-        for sample, stream in zip(samples, join.streams, strict=True)
+        _arrival(join, stream, sample.rows)
+        for stream, sample in zip(join.streams, samples, strict=True)
     ]
     times = _times(join, arrivals)
-    rows = [float(len(arrival.batch)) for arrival in arrivals]
-    matches = _counted(
-        (times[LEFT] - times[RIGHT]) / 1e6, rows[LEFT] * rows[RIGHT], samples[LEFT].seconds, join
-    )
-    asked = plan.resolved.join
+    pairs = float(len(arrivals[LEFT].batch)) * len(arrivals[RIGHT].batch)
+    matches = _counted((times[LEFT] - times[RIGHT]) / 1e6, pairs, seconds, join)
     if asked.marks(LEFT) and not asked.is_ordered and all(sample.is_whole for sample in samples):
-        return replace(matches, partnered=_partnered(join, arrivals, samples[LEFT].seconds))
+        return replace(matches, partnered=_partnered(join, arrivals, seconds))
     return matches
+
+
+def _bare(join: WindowJoin, seconds: float) -> WindowJoin:
+    """The same condition as an exact inner join over windows of time that gives the times."""
+    streams = [replace(stream, window_rows=None, lateness_us=0) for stream in join.streams]
+    if join.is_ordered:
+        streams = [replace(stream, window_us=round(seconds * 1e6)) for stream in streams]
+    times = tuple(
+        OutputColumn(side, stream.time, NAMES[side], stream.schema.types[stream.time])
+        for side, stream in zip(SIDES, streams, strict=True)
+    )
+    return replace(
+        join, left=streams[LEFT], right=streams[RIGHT], output=times, how="inner", shedding=None,
+        idle_us=None, freshness_us=(None, None), utility=(None, None),
+    )  # fmt: skip
+
+
+def _arrival(join: WindowJoin, stream: Stream, rows: pa.Table) -> Arrival:
+    """Not more rows than can be compared at once, evenly over the time."""
+    indexed = join.band is not None or join.sets is not None
+    most = MAX_INDEXED_ROWS if indexed else MAX_COMPARED_ROWS
+    if not join.left.key and len(rows) > most:
+        rows = rows.take(pa.array(np.linspace(0, len(rows) - 1, most, dtype=np.int64)))
+    parts = [arrange(part, stream).rows for part in rows.combine_chunks().to_batches()]
+    return Arrival(Batch.gather(parts, stream))
 
 
 def _times(join: WindowJoin, arrivals: list[Arrival]) -> list[Times]:
@@ -238,59 +268,17 @@ def _partnered(join: WindowJoin, arrivals: list[Arrival], seconds: float) -> flo
     return some / max(1, all_rows)
 
 
-def _bare(join: WindowJoin, samples: tuple[Sample, Sample]) -> WindowJoin:
-    """The same condition as an exact inner join over windows of time that gives the times."""
-    whole_us = round(samples[LEFT].seconds * 1e6)
-    left, right = (
-        replace(
-            stream,
-            window_us=whole_us if join.is_ordered else stream.window_us,
-            window_rows=None,
-            lateness_us=0,
-        )
-        for stream in join.streams
-    )
-    times = tuple(
-        OutputColumn(side, stream.time, name, stream.schema.types[stream.time])
-        for side, stream, name in zip(SIDES, (left, right), ("left", "right"), strict=True)
-    )
-    return replace(
-        join, left=left, right=right, output=times, how="inner", shedding=None, idle_us=None,
-        freshness_us=(None, None), utility=(None, None),
-    )  # fmt: skip
-
-
-def _fewer(join: WindowJoin, rows: pa.Table) -> pa.Table:
-    """Not more rows than can be compared at once, evenly over the time."""
-    if join.left.key:
-        return rows
-    indexed = join.band is not None or join.sets is not None
-    most = MAX_INDEXED_ROWS if indexed else MAX_COMPARED_ROWS
-    if len(rows) <= most:
-        return rows
-    return rows.take(pa.array(np.linspace(0, len(rows) - 1, most, dtype=np.int64)))
-
-
-def _arrival(rows: pa.Table, stream: Stream) -> Arrival:
-    parts = [arrange(part, stream) for part in rows.combine_chunks().to_batches()]
-    latest = max((part.latest for part in parts if part.latest is not None), default=None)
-    return Arrival(Batch.gather([part.rows for part in parts], stream), latest=latest)
-
-
 def _counted(ages: Floats, pairs: float, seconds: float, join: WindowJoin) -> Matches:
     """Matches of each part of the windows, for as many pairs in all.
 
     Of the pairs of two samples over the same time, fewer and fewer are further apart.
     """
     counts, expected, widths = [], [], []
-    for side, sign in zip(SIDES, (-1, 1), strict=True):
-        window = join.windows_us[side] / 1e6
+    for window_us, own in zip(join.windows_us, (-ages[ages < 0], ages[ages >= 0]), strict=True):
+        window = window_us / 1e6
         edges = np.linspace(0.0, window, AGE_PARTS + 1)
-        own = sign * ages
-        ages_of_side = own[own >= 0] if side == RIGHT else own[own > 0]
-        counts.append(np.histogram(ages_of_side, edges)[0] if window else np.zeros(AGE_PARTS))
-        area = edges * seconds - edges**2 / 2
-        expected.append(pairs * np.diff(area) / seconds**2)
+        counts.append(np.histogram(own, edges)[0] if window else np.zeros(AGE_PARTS))
+        expected.append(pairs * np.diff(edges * seconds - edges**2 / 2) / seconds**2)
         widths.append(np.full(AGE_PARTS, window / AGE_PARTS))
     n, possible, width = (np.concatenate(x) for x in (counts, expected, widths))
     density = np.divide(n, possible, out=np.zeros(2 * AGE_PARTS), where=possible > 0)

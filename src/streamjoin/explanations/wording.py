@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from streamjoin.durations import format_duration
+from streamjoin.core.stream import Stream
+from streamjoin.shedding.limits import PlanLimits, Shedding
 
 GUESSED_BYTES: Final = 20
 """For a value whose size its type does not say: text, binary, lists, maps."""
@@ -179,20 +180,16 @@ def _value_bytes(kind: pa.DataType) -> tuple[float, bool]:
         return 4.0 + GUESSED_BYTES, True
 
 
-def watermark_words(smallest: str, late_us: int) -> str:
-    """How far time has come."""
-    less = f", less {format_duration(late_us)} of lateness" if late_us else " (no lateness)"
-    return f"{smallest}{less}; it never goes back"
+def window_tuples(stream: Stream, rate: float) -> float:
+    """Tuples in a stream's window."""
+    if stream.window_rows is not None:
+        return float(stream.window_rows)
+    return rate * stream.window_us / 1e6
 
 
-def late_words(folder: str | None) -> str:
-    """What becomes of late rows."""
-    where = "left out" if folder is None else f"written to {folder}"
-    return f"rows below the watermark that earlier batches reached: counted and {where}"
-
-
-def idle_words(idle_us: int | None, noticed: str = "") -> str:
-    """What becomes of a silent input."""
-    if idle_us is None:
-        return "holds the watermark until it brings a row"
-    return f"no longer holds the watermark after {format_duration(idle_us)} without a row{noticed}"
+def cpu_us_per_second(limits: Shedding | PlanLimits, n_shards: int) -> float | None:
+    """CPU time of all shards for each second of the streams; None if it is not limited."""
+    cpu_us = limits.cpu_us_per_second
+    if limits.cpu_us_per_batch is not None:
+        cpu_us = limits.cpu_us_per_batch / BATCH_SECONDS
+    return None if cpu_us is None else cpu_us * n_shards

@@ -64,7 +64,7 @@ class Report:
     kind: ReportKind
     title: str
     sections: Mapping[str, Sequence[str | None]]  # lines by title; None for those not to be said
-    numbers: Mapping[str, Any]  # for programs: all that JSON can hold
+    numbers: Mapping[str, Any]  # for programs: what JSON can hold, and dataclasses of that
     answer: tuple[str, ...] = ()  # the whole in a few sentences; a query has none
     warnings: tuple[Advice, ...] = ()
     heading: str = ""  # of the drawing

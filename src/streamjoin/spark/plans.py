@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 COUNTERS: Final = "_counters_"
 _MARK: Final = re.compile(COUNTERS + r"([0-9a-f]{32})")
-
-
 _MAX_PLANS: Final = 1024
 _PLANS: dict[str, AnyPlan] = {}
 _QUERIES: "dict[str, QueryPlan]" = {}

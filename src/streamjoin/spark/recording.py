@@ -18,13 +18,13 @@ from pyspark.sql.streaming.listener import (
 )
 
 from streamjoin.errors import ConfigError
+from streamjoin.explanations.explanation import explain_plans
 from streamjoin.explanations.plans import AnyPlan, TablePlan
 from streamjoin.metrics.progress import is_batch, read_progress
 from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
 from streamjoin.metrics.records import Started
-from streamjoin.spark.explain import explain_text
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.plans import plans_of
+from streamjoin.spark.plans import plans_of, queries_of
 from streamjoin.spark.requirements import is_connect, n_cores
 
 logger = logging.getLogger(__name__)
@@ -193,7 +193,8 @@ class RecordListener(StreamingQueryListener):
         budgets = [plan.budget.describe() for plan in plans if plan.budget is not None]
         started = replace(started, budget="; ".join(dict.fromkeys(budgets)))
         try:
-            explanation = explain_text(_text_of(execution), n_cores(self._spark))
+            text, cores = _text_of(execution), n_cores(self._spark)
+            explanation = explain_plans(plans_of(text), queries_of(text), cores)
             return replace(started, plan=str(explanation), drawing=explanation.to_svg())
         except Exception as error:  # a table that is away, say: no reason to record nothing
             return replace(started, plan=f"not explained: {root_cause(error)}")
