@@ -9,11 +9,8 @@ import pytest
 
 from streamjoin.calibration import Calibration, Crossover, load, save
 from streamjoin.calibration.fitting import Fit, crossing, fit_costs
-from streamjoin.calibration.judging import Timed, loss_of
-from streamjoin.calibration.kernels import Stored
 from streamjoin.calibration.many_streams import TUPLE_COSTS
-from streamjoin.calibration.measuring import measure
-from streamjoin.calibration.micro_batch import METHODS, Case
+from streamjoin.calibration.measuring import METHODS, Case, Stored, Timed, loss_of, measure
 from streamjoin.calibration.store import stored_at
 from streamjoin.errors import EngineError
 from streamjoin.planning.two.algorithm_choice import OperationCosts
