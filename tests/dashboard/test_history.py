@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from streamjoin.dashboard.documents import join_document, query_document
-from streamjoin.dashboard.history import MOST_ENTRIES, MOST_JOINS, STEPS, History, JoinHistory
+from streamjoin.dashboard.history import (
+    MOST_ENTRIES,
+    MOST_JOINS,
+    STEPS,
+    History,
+    JoinHistory,
+    join_document,
+    query_document,
+)
 from streamjoin.dashboard.points import Point, grouped
 from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, Started

@@ -11,6 +11,7 @@ from typing import Final
 
 from streamjoin.metrics import Ages, BasicWindows, JoinMetrics
 from streamjoin.metrics.counts import recall_interval
+from streamjoin.metrics.details import together
 
 MOST_CELLS: Final = 64
 """Basic windows that a page can show below each other; of more, neighbours are put together."""
@@ -161,8 +162,7 @@ class Point:
             self.windows, self._packed = later.windows, later._packed
         if later.behind is not None:
             self.behind = max(later.behind, self.behind or 0.0)
-        if later.ages is not None:
-            self.ages = later.ages if self.ages is None else self.ages + later.ages
+        self.ages = together(self.ages, later.ages)
 
     def strips(self) -> Mapping[str, bytes]:
         """The packed basic windows of each input; most points are merged before that is needed."""
@@ -173,7 +173,13 @@ class Point:
 
     def values(self) -> Iterator[tuple[str, float]]:
         """Names and values of the lines that are drawn; rates are by the second."""
-        yield from self._throughput()
+        for name, rows in self._of_inputs("rows"):
+            yield f"in:{name}", rows / self.span
+        yield "out", self.count("rows_out") / self.span
+        yield "batch", self.count("seconds") / max(self.count("batches"), 1)
+        yield "cpu", self.count("cpu_us") / 1e6 / self.span
+        if self.count("budget_us"):
+            yield "cpu_budget", self.count("budget_us") / 1e6 / self.span
         yield from self._probing()
         yield from self.left_out(self.span)
         yield from self.sizes.items()
@@ -210,15 +216,6 @@ class Point:
     def sum(self, name: str) -> float:
         """The sum of a count over all inputs."""
         return sum(count for _, count in self._of_inputs(name))
-
-    def _throughput(self) -> Iterator[tuple[str, float]]:
-        for name, rows in self._of_inputs("rows"):
-            yield f"in:{name}", rows / self.span
-        yield "out", self.count("rows_out") / self.span
-        yield "batch", self.count("seconds") / max(self.count("batches"), 1)
-        yield "cpu", self.count("cpu_us") / 1e6 / self.span
-        if self.count("budget_us"):
-            yield "cpu_budget", self.count("budget_us") / 1e6 / self.span
 
     def _probing(self) -> Iterator[tuple[str, float]]:
         skipped = dict(self._of_inputs("skipped"))
