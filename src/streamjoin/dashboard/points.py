@@ -10,7 +10,7 @@ from operator import add
 from typing import Final
 
 from streamjoin.metrics import Ages, BasicWindows, JoinMetrics
-from streamjoin.metrics.counts import recall_interval
+from streamjoin.metrics.catalogue import recall_interval
 from streamjoin.metrics.details import together
 
 MOST_CELLS: Final = 64

@@ -7,6 +7,8 @@ from functools import reduce
 from operator import add
 from typing import Any, Final
 
+from streamjoin.metrics.catalogue import share_found
+
 N_BUCKETS: Final = 256
 PER_OCTAVE: Final = 4
 """Buckets for each doubling of the age: a quantile is exact to 12 %."""
@@ -125,10 +127,7 @@ class BasicWindows:
         """The part of each basic window that was probed."""
         if not self.compared:
             return (1.0,) * len(self.found)
-        return tuple(
-            done / (done + left_out) if done + left_out else 1.0
-            for done, left_out in zip(self.compared, self.skipped, strict=True)
-        )
+        return tuple(map(share_found, self.compared, self.skipped))
 
     @property
     def density(self) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
-from streamjoin.metrics.counts import half_width, recall_interval, share_found
+from streamjoin.metrics.catalogue import Found, share_found
 from streamjoin.metrics.details import Ages, BasicWindows, from_values, to_values, together
 
 Kind = Literal["window", "plan", "table"]
@@ -57,8 +57,7 @@ class InputMetrics:
     @property
     def fraction(self) -> float:
         """The part that was probed: r_1 and r_2 of Gedik et al."""
-        every = self.compared + self.skipped
-        return self.compared / every if every else 1.0
+        return share_found(self.compared, self.skipped)
 
     def __add__(self, later: "InputMetrics") -> "InputMetrics":
         return replace(later, **_sums(self, later, *_ADDED))
@@ -98,8 +97,18 @@ class TableMetrics:
         )
 
 
+class OverInputs:
+    """A number of a join: the sum of that of all its inputs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, join: "JoinMetrics", owner: object = None) -> int:
+        return sum(getattr(one, self._name) for one in join.inputs)
+
+
 @dataclass(frozen=True)
-class JoinMetrics:
+class JoinMetrics(Found):
     """What a join did in a batch, or (added up) in many.
 
     Counts add up over batches; what is remembered, chosen or measured is that of the last one.
@@ -193,40 +202,17 @@ class JoinMetrics:
     driver: str = ""
     table: TableMetrics | None = None
 
-    @property
-    def rows_in(self) -> int:
-        """Rows of all inputs."""
-        return self._sum("rows")
-
-    @property
-    def late(self) -> int:
-        """Rows that were too late."""
-        return self._sum("late")
-
-    @property
-    def null(self) -> int:
-        """Rows without a key or a time."""
-        return self._sum("null")
-
-    @property
-    def ahead(self) -> int:
-        """Rows whose time is too far ahead of the clock."""
-        return self._sum("ahead")
-
-    @property
-    def alone(self) -> int:
-        """Rows that came out without a partner."""
-        return self._sum("alone")
-
-    @property
-    def compared(self) -> int:
-        """Comparisons made (of many streams: tuples that probed), where CPU is limited."""
-        return self._sum("compared")
-
-    @property
-    def skipped(self) -> int:
-        """Those that were left out."""
-        return self._sum("skipped")
+    rows_in = OverInputs("rows")
+    late = OverInputs("late")
+    null = OverInputs("null")
+    ahead = OverInputs("ahead")
+    dropped = OverInputs("dropped")
+    cut = OverInputs("cut")
+    alone = OverInputs("alone")
+    compared = OverInputs("compared")
+    """Comparisons made (of many streams: tuples that probed), where CPU is limited."""
+    skipped = OverInputs("skipped")
+    """Those that were left out."""
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -236,18 +222,13 @@ class JoinMetrics:
             "late": self.late,
             "null": self.null,
             "ahead": self.ahead,
-            "dropped": self._sum("dropped"),
-            "cut": self._sum("cut"),
+            "dropped": self.dropped,
+            "cut": self.cut,
             "skipped comparisons": self.skipped,
             "stale results": self.stale,
             "put off": table.shed,
         }
         return {cause: n for cause, n in every.items() if n}
-
-    @property
-    def recall(self) -> float | None:
-        """Estimated share of the results that were found; None if not known."""
-        return None if self.recall_interval is None else share_found(self.pairs, self.missed)
 
     @property
     def has_interval(self) -> bool:
@@ -262,14 +243,7 @@ class JoinMetrics:
         """
         if not self.has_interval:
             return (share_found(self.pairs, self.missed),) * 2
-        return recall_interval(
-            self.pairs, self.missed, self.missed_variance, self.unmet, self.unmet_weight
-        )
-
-    @property
-    def recall_error(self) -> float | None:
-        """Half the width of that interval; None if not known."""
-        return half_width(self.recall_interval)
+        return super().recall_interval
 
     @property
     def hit_share(self) -> float | None:
@@ -307,9 +281,6 @@ class JoinMetrics:
         if "table" in values:
             known["table"] = TableMetrics(**known_fields(TableMetrics, values["table"]))
         return cls(**known)
-
-    def _sum(self, name: str) -> int:
-        return sum(getattr(one, name) for one in self.inputs)
 
 
 _COUNTS: Final = (
