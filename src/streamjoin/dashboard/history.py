@@ -4,7 +4,7 @@ import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -44,8 +44,8 @@ class JoinHistory:
     >>> history = JoinHistory(JoinMetrics())
     >>> for second in range(10_000):
     ...     history.add(JoinMetrics(at=float(second), pairs=1), span=1.0)
-    >>> len(list(history.points())), sum(point.count("pairs") for point in history.points())
-    (1810, 10000.0)
+    >>> len(list(history.points())), sum(point.metrics.pairs for point in history.points())
+    (1810, 10000)
     """
 
     def __init__(self, first: JoinMetrics) -> None:
@@ -55,7 +55,7 @@ class JoinHistory:
 
     def add(self, metrics: JoinMetrics, span: float) -> None:
         """Add a batch that stands for so many seconds; strips that cannot be are left out."""
-        metrics = replace(metrics, windows=sound(metrics.windows))
+        metrics = metrics.having({"windows": sound(metrics.windows)})
         point = Point.from_batch(metrics, span)
         newest = self.newest
         if newest is not None:
@@ -252,8 +252,7 @@ def _strips(point: Point) -> dict[str, str]:
 def _latest(join: JoinHistory) -> dict[str, Any]:
     latest, total = join.latest, join.total
     assert total is not None
-    recall = total.recall()
-    left_out = {name.partition(":")[2]: int(n) for name, n in total.left_out() if n}
+    counted, recall = total.metrics, total.recall()
     return {
         "kind": latest.kind,
         "inputs": [one.name for one in latest.inputs],
@@ -265,14 +264,14 @@ def _latest(join: JoinHistory) -> dict[str, Any]:
         "state_rows": int(latest.state_rows),
         "lagging": int(latest.lagging),
         "total": {
-            "batches": int(total.count("batches")),
-            "rows_in": int(total.sum("rows")),
-            "rows_out": int(total.count("rows_out")),
+            "batches": int(counted.batches),
+            "rows_in": int(counted.rows_in),
+            "rows_out": int(counted.rows_out),
             "recall": None if recall is None else [short(value) for value in recall],
-            "missed": short(total.count("missed")),
-            "unmet": short(total.count("unmet")),
-            "skipped": short(total.sum("skipped")),
-            "compared": short(total.sum("compared")),
-            "left_out": left_out,
+            "missed": short(counted.missed),
+            "unmet": short(counted.unmet),
+            "skipped": short(counted.skipped),
+            "compared": short(counted.compared),
+            "left_out": {cause: int(n) for cause, n in total.left_out() if n},
         },
     }

@@ -1,18 +1,45 @@
 """`JoinMetrics`: one form for what any join did, in a batch or in many."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, TypeVar
 
 from streamjoin.metrics.catalogue import Found, share_found
 from streamjoin.metrics.details import Ages, BasicWindows, from_values, to_values, together
 
+Some = TypeVar("Some", bound="Added")
 Kind = Literal["window", "plan", "table"]
 """A join of two streams, of many, or with a table."""
 
 
+class Added:
+    """Metrics that add up over batches in the fields `ADDED`; others are those of the last one."""
+
+    ADDED: ClassVar[tuple[str, ...]]
+
+    @property
+    def counts(self) -> list[float]:
+        """What is added up."""
+        values = vars(self)
+        return [values[name] for name in self.ADDED]
+
+    def having(self: Some, values: Mapping[str, Any]) -> Some:
+        """The same with other values: as `dataclasses.replace`, but quick enough for each batch."""
+        changed = object.__new__(type(self))
+        vars(changed).update(vars(self), **values)
+        return changed
+
+    def __add__(self: Some, later: Some) -> Some:
+        return later.having(self.sums(later))
+
+    def sums(self: Some, later: Some) -> dict[str, Any]:
+        """Of what is added up."""
+        before, after = vars(self), vars(later)
+        return {name: before[name] + after[name] for name in self.ADDED}
+
+
 @dataclass(frozen=True)
-class InputMetrics:
+class InputMetrics(Added):
     """One input of a join.
 
     Parameters
@@ -40,6 +67,11 @@ class InputMetrics:
     0.3
     """
 
+    ADDED: ClassVar = (
+        "rows", "late", "idle_late", "null", "ahead", "dropped", "cut", "alone", "compared",
+        "skipped",
+    )  # fmt: skip
+
     name: str
     rows: int = 0
     late: int = 0
@@ -59,17 +91,9 @@ class InputMetrics:
         """The part that was probed: r_1 and r_2 of Gedik et al."""
         return share_found(self.compared, self.skipped)
 
-    def __add__(self, later: "InputMetrics") -> "InputMetrics":
-        return replace(later, **_sums(self, later, *_ADDED))
-
-
-_ADDED: Final = (
-    "rows", "late", "idle_late", "null", "ahead", "dropped", "cut", "alone", "compared", "skipped",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
-class TableMetrics:
+class TableMetrics(Added):
     """What a join with a table did besides.
 
     Parameters
@@ -82,6 +106,8 @@ class TableMetrics:
         Table rows in the cache; rows that wait in memory; rows that are put off.
     """
 
+    ADDED: ClassVar = ("hits", "looked_up", "loads", "shed", "reloaded")
+
     hits: int = 0
     looked_up: int = 0
     loads: int = 0
@@ -90,11 +116,6 @@ class TableMetrics:
     cached_rows: int = 0
     waiting_rows: int = 0
     spilled_rows: int = 0
-
-    def __add__(self, later: "TableMetrics") -> "TableMetrics":
-        return replace(
-            later, **_sums(self, later, "hits", "looked_up", "loads", "shed", "reloaded")
-        )
 
 
 class OverInputs:
@@ -108,7 +129,7 @@ class OverInputs:
 
 
 @dataclass(frozen=True)
-class JoinMetrics(Found):
+class JoinMetrics(Added, Found):
     """What a join did in a batch, or (added up) in many.
 
     Counts add up over batches; what is remembered, chosen or measured is that of the last one.
@@ -166,6 +187,12 @@ class JoinMetrics(Found):
     >>> JoinMetrics.from_dict(total.to_dict()) == total
     True
     """
+
+    ADDED: ClassVar = (
+        "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
+        "unmet_weight", "work", "selective", "lagging", "cpu_us", "budget_us", "planned",
+        "looked_at",
+    )  # fmt: skip
 
     name: str = "streamjoin"
     kind: Kind = "window"
@@ -253,13 +280,14 @@ class JoinMetrics(Found):
         return self.table.hits / self.rows_in if self.rows_in else 0.0
 
     def __add__(self, later: "JoinMetrics") -> "JoinMetrics":
-        return replace(
-            later,
-            **_sums(self, later, *_COUNTS),
-            inputs=_inputs(self.inputs, later.inputs),
-            ages=together(self.ages, later.ages),
-            table=together(self.table, later.table),
-        )
+        inputs = {one.name: one for one in self.inputs}
+        for one in later.inputs:
+            inputs[one.name] = together(inputs.get(one.name), one)
+        sums = self.sums(later)
+        sums["inputs"] = tuple(inputs.values())
+        sums["ages"] = together(self.ages, later.ages)
+        sums["table"] = together(self.table, later.table)
+        return later.having(sums)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; what is zero, empty or not known is left out."""
@@ -281,26 +309,6 @@ class JoinMetrics(Found):
         if "table" in values:
             known["table"] = TableMetrics(**known_fields(TableMetrics, values["table"]))
         return cls(**known)
-
-
-_COUNTS: Final = (
-    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
-    "unmet_weight", "work", "selective", "lagging", "cpu_us", "budget_us", "planned",
-    "looked_at",
-)  # fmt: skip
-
-
-def _sums(before: Any, later: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(before, name) + getattr(later, name) for name in names}
-
-
-def _inputs(
-    before: tuple[InputMetrics, ...], later: tuple[InputMetrics, ...]
-) -> tuple[InputMetrics, ...]:
-    known = {one.name: one for one in before}
-    for one in later:
-        known[one.name] = together(known.get(one.name), one)
-    return tuple(known.values())
 
 
 def known_fields(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:

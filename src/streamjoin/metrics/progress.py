@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ DETAILS_FIELD: Final = "details"
 """Name of the list in it of what each shard tells besides."""
 LONGEST_DELAY: Final = 7 * 86_400.0
 """Seconds; rows that are older than that were recorded: nobody waits for them."""
-_FIELDS: Final = frozenset(JoinMetrics.__dataclass_fields__)
+_FIELDS: Final = frozenset(field.name for field in fields(JoinMetrics))
 _STEP: Final = re.compile(r"(.+) \d+")
 Counters = Mapping[str, Any]
 
@@ -162,7 +162,7 @@ def _of_many(counters: Counters) -> dict[str, Any]:
 
 def _of_table(counters: Counters) -> dict[str, Any]:
     rows, null, alone = (_n(counters, name) for name in ("rows", "null", "alone"))
-    table = TableMetrics(**{name: _n(counters, name) for name in TableMetrics.__dataclass_fields__})
+    table = TableMetrics(**{one.name: _n(counters, one.name) for one in fields(TableMetrics)})
     return {
         "kind": "table",
         "inputs": (InputMetrics("stream", rows=rows, null=null, alone=alone),),
@@ -174,9 +174,8 @@ def _of_table(counters: Counters) -> dict[str, Any]:
 
 def _input(counters: Counters, name: str, compared: str) -> InputMetrics:
     """What was counted of one input; `compared` is the word for its comparisons."""
-    fields = (field for field in InputMetrics.__dataclass_fields__ if field != "name")
-    words = {"compared": compared}
-    return InputMetrics(name, **{f: _n(counters, f"{words.get(f, f)}_{name}") for f in fields})
+    names = {field.name: field.name for field in fields(InputMetrics)[1:]} | {"compared": compared}
+    return InputMetrics(name, **{f: _n(counters, f"{word}_{name}") for f, word in names.items()})
 
 
 def _n(counters: Counters, name: str) -> int:
