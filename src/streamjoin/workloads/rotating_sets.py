@@ -14,13 +14,14 @@ item of rank 1    L |      /|      /|          the same, shifted by tau
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin._typing import Times
-from streamjoin.workloads.base import draw_keys, require
+from streamjoin.errors import ConfigError
 
 Spacing = Literal["constant", "poisson"]
 Rates = tuple[tuple[float, float], ...]
@@ -30,6 +31,39 @@ Numbers = NDArray[np.int64]
 BURST: Final[Rates] = ((60.0, 100.0), (15.0, 500.0), (30.0, 300.0), (55.0, 100.0))
 """The rates of the paper's Figure 3 (GED-D4); the length of the last step is ours."""
 _CHUNK_ROWS: Final = 8192
+
+
+def require(name: str, value: object, holds: bool, allowed: str) -> None:
+    """Refuse a setting, unless something holds."""
+    if not holds:
+        raise ConfigError.at(name, value, allowed)
+
+
+def draw_keys(uniform: NDArray[np.float64], n_keys: int, skew: float) -> NDArray[np.int64]:
+    """Turn uniform numbers in [0, 1) into keys 1..n_keys, key r with a weight of ``r ** -skew``.
+
+    Skew 0 is uniform, 1 the classic Zipf law; key 1 is the most frequent in every stream, so two
+    skewed streams are hot on the same keys.
+
+    Examples
+    --------
+    >>> draw_keys(np.array([0.0, 0.5, 0.99]), n_keys=4, skew=0.0)
+    array([1, 3, 4])
+    >>> draw_keys(np.array([0.0, 0.4, 0.99]), n_keys=4, skew=1.0)
+    array([1, 1, 4])
+    """
+    if skew == 0:
+        return (uniform * n_keys).astype(np.int64) + 1
+    return np.searchsorted(_cumulative(n_keys, skew), uniform, side="right") + 1
+
+
+@lru_cache(maxsize=4)
+def _cumulative(n_keys: int, skew: float) -> NDArray[np.float64]:
+    """Cumulative probabilities of the keys, without the last (which would only round to 1)."""
+    weights = np.arange(1, n_keys + 1, dtype=np.float64) ** -skew
+    total = np.cumsum(weights)
+    shares: NDArray[np.float64] = total[:-1] / total[-1]
+    return shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +130,8 @@ class RotatingSets:
         """Make the stream."""
         rng = np.random.default_rng(self.seed)
         times_s = _arrivals(rng, self.rates, self.spacing)
-        ranks, offsets = draw_ranks(rng, self._sizes(rng, len(times_s)), self.domain, self.skew)
+        sizes = draw_sizes(rng, len(times_s), self.size, self.domain)
+        ranks, offsets = draw_ranks(rng, sizes, self.domain, self.skew)
         first = np.repeat(self.first_items(times_s), np.diff(offsets))
         times = np.floor(times_s * 1e6).astype(np.int64)
         return SetStream(times, offsets, (first + ranks) % self.domain)
@@ -115,10 +150,11 @@ class RotatingSets:
         first: Numbers = np.minimum(turns * self.domain, self.domain - 1).astype(np.int64)
         return first
 
-    def _sizes(self, rng: np.random.Generator, n: int) -> Numbers:
-        drawn = np.rint(rng.normal(*self.size, n))
-        sizes: Numbers = np.clip(drawn, 1, self.domain).astype(np.int64)
-        return sizes
+
+def draw_sizes(rng: np.random.Generator, n: int, size: tuple[float, float], domain: int) -> Numbers:
+    """How many of the domain's items are in each of n sets: mean and deviation are given."""
+    sizes: Numbers = np.clip(np.rint(rng.normal(*size, n)), 1, domain).astype(np.int64)
+    return sizes
 
 
 def draw_ranks(
