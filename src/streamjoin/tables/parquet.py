@@ -45,7 +45,6 @@ class OpenParquet:
     """
 
     has_index = knows_places = True
-    partition_rows: NDArray[np.int64]
 
     def __init__(self, table: "ParquetTable", folder: Path | None, memory: int) -> None:
         self._table = table
@@ -124,8 +123,7 @@ class OpenParquet:
         self._firsts = np.array([file.first for file in files], np.int64)
         sizes = [sum(file.rows) for file in files]
         self._first_rows = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
-        rows = [n * (not file.is_gone) for file in files for n in file.rows]
-        self.partition_rows = np.array(rows, np.int64)
+        self.partition_rows = self._index.view.partition_rows
         self._bytes_per_row = None
         if self._table.is_unique:
             self._refuse_duplicates(self._index.view.contents.twice)
