@@ -1,8 +1,8 @@
 """Seeded streams for examples, tests and benchmarks.
 
-Reading order: `rotating_sets` (how keys and sets are drawn; sets that follow a rotation, Gedik
-2005), `payloads` (what a workload is, the columns of each, and a table of people), `stream` (a
-generated stream, when its rows are made, how a range of them is made again).
+Reading order: `drawing` (how keys and sets are drawn), `payloads` (what a workload is, the columns
+of each, and a table of people), `stream` (a generated stream, when its rows are made, how a range
+of them is made again).
 """
 
 from streamjoin.workloads.payloads import WORKLOADS, Workload

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin.workloads.rotating_sets import draw_ranks, draw_sizes
+from streamjoin.workloads.drawing import draw_ranks, draw_sizes
 
 WORDS: Final = pa.map_(pa.string(), pa.float64())
 DESCRIPTORS: Final = pa.list_(pa.string())
