@@ -37,7 +37,7 @@ from streamjoin.tables.key_segments import (
     note,
     write_segment,
 )
-from streamjoin.tables.parquet_files import RowGroups, Rows, Stamp
+from streamjoin.tables.parquet_files import Reader, Rows, Stamp
 
 _MAX_SEGMENTS: Final = 8
 _MAX_ROWS: Final = 2**31 - 1
@@ -195,9 +195,7 @@ class KeyIndex:
     Processes of one machine may share its folder: one makes the index, the others wait for it.
     """
 
-    def __init__(
-        self, folder: Path, memory: int, source: Copies | RowGroups, is_unique: bool
-    ) -> None:
+    def __init__(self, folder: Path, memory: int, source: Copies | Reader, is_unique: bool) -> None:
         self._folder, self._memory = folder, memory
         self._source, self._is_unique = source, is_unique
         self.view = self._viewed(Contents(""))
