@@ -104,9 +104,11 @@ class PrometheusExporter:
             from prometheus_client import CollectorRegistry, start_http_server
         except ImportError as error:
             raise MissingExtraError.of(extra="metrics", module="prometheus-client") from error
-        self._collector = Collector()
+        collector = Collector()
+        self.see = collector.see
+        """Takes in what happened to a query."""
         registry = CollectorRegistry()  # the default one is the application's
-        registry.register(self._collector)
+        registry.register(collector)
         try:
             self._server, self._thread = start_http_server(port, host, registry)
         except (OSError, OverflowError) as error:
@@ -122,10 +124,6 @@ class PrometheusExporter:
         """Where Prometheus finds the numbers."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/metrics"
-
-    def see(self, query: str, record: Record) -> None:
-        """Take in what happened to a query."""
-        self._collector.see(query, record)
 
     def close(self) -> None:
         """Stop serving."""
