@@ -127,7 +127,8 @@ class Point:
     @classmethod
     def from_batch(cls, metrics: JoinMetrics, span: float) -> "Point":
         """The point of a batch; ValueError or TypeError if its values cannot be."""
-        parts = (metrics, *metrics.inputs, metrics.table or TableMetrics())
+        inputs = {one.name: one for one in metrics.inputs}
+        parts = (metrics, *inputs.values(), metrics.table or TableMetrics())
         others = metrics.at + metrics.batch + metrics.state_rows + span
         if not isfinite(sum(sum(part.counts) for part in parts) + others):
             raise ValueError("a count is not a number")
