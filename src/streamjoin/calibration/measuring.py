@@ -74,27 +74,20 @@ class Stored:
         new = arrivals if self.grows else 0
         return Load(arrivals, self.rows, self.n_keys, new, self.n_windows)
 
-    def fill(self, folder: Path, seed: int) -> "Filled":
-        """Draw the tuples, and write the indexes to a folder that exists."""
-        random = np.random.default_rng([seed, self.rows, self.n_keys, self.n_windows])
-        keys, times = random.integers(0, self.n_keys, self.rows), np.arange(self.rows)
-        split = (np.array_split(array, self.n_windows) for array in (keys, times))
-        windows = list(zip(*split, strict=True))
-        files = [folder / f"{'_'.join(map(str, (seed, *vars(self).values(), n)))}"
-                 for n in range(self.n_windows)]  # fmt: skip
-        for file, window in zip(files, windows, strict=True):
-            _keep(file, window)
-        return Filled(self, windows, files, random)
 
-
-@dataclass(frozen=True, eq=False)
 class Filled:
     """A window with its tuples, basic window by basic window, and the files of their indexes."""
 
-    about: Stored
-    windows: list[_Rows]
-    files: list[Path]
-    random: np.random.Generator
+    def __init__(self, about: Stored, folder: Path, seed: int) -> None:
+        self.about = about
+        self.random = np.random.default_rng([seed, about.rows, about.n_keys, about.n_windows])
+        keys = self.random.integers(0, about.n_keys, about.rows)
+        split = (np.array_split(each, about.n_windows) for each in (keys, np.arange(about.rows)))
+        self.windows: list[_Rows] = list(zip(*split, strict=True))
+        name = "_".join(map(str, (seed, *vars(about).values())))
+        self.files = [folder / f"{name}_{n}" for n in range(about.n_windows)]
+        for file, window in zip(self.files, self.windows, strict=True):
+            _keep(file, window)
 
     def work(self, method: Method, arrivals: int) -> Work:
         """What a method does in a batch; each has other arrivals, which no processor can learn."""
@@ -109,7 +102,8 @@ class Filled:
     def _hash(self, rows: _Rows) -> int:
         if self.about.grows:
             _keep(self.files[0].with_suffix(".new"), rows)
-        return sum(_drain(_opened(file), rows) for file in self.files)
+        maps = (pa.memory_map(str(file)).read_buffer() for file in self.files)
+        return sum(_drain(HashIndex.from_buffer(mapped), rows) for mapped in maps)
 
     def _scan(self, rows: _Rows) -> int:
         return sum(_drain(ListIndex.build(*window), rows) for window in self.windows)
@@ -126,10 +120,6 @@ def _keep(file: Path, rows: _Rows) -> None:
     draft.rename(file)
 
 
-def _opened(file: Path) -> HashIndex:
-    return HashIndex.from_buffer(pa.memory_map(str(file)).read_buffer())
-
-
 def _drain(index: HashIndex | ListIndex, rows: _Rows) -> int:
     """Find all pairs and let them go, as a join that hands its output on does."""
     return sum(len(a) for a, _ in index.probe_chunks(*rows, -ALWAYS, ALWAYS, MAX_PAIRS))
@@ -141,11 +131,6 @@ class Case(NamedTuple):
     stored: Stored
     arrivals: int
     method: Method
-
-    @property
-    def load(self) -> Load:
-        """What the planner knows of it."""
-        return self.stored.load(self.arrivals)
 
 
 def _grid(quick: bool) -> tuple[list[Stored], list[int]]:
@@ -175,8 +160,8 @@ def _scanned(stored: Stored, arrivals: int) -> float:
 
 def times_of(cases: Sequence[Case], seed: int, folder: Path, seconds: float) -> list[float]:
     """Nanoseconds of each."""
-    filled = {stored: stored.fill(folder, seed) for stored in dict.fromkeys(c[0] for c in cases)}
-    works: list[Work] = [filled[case.stored].work(case.method, case.arrivals) for case in cases]
+    filled = {stored: Filled(stored, folder, seed) for stored in dict.fromkeys(c[0] for c in cases)}
+    works: list[Work] = [filled[stored].work(method, n) for stored, n, method in cases]
     return [1e9 * best for best in best_times(works, seconds)]
 
 
@@ -187,7 +172,7 @@ def measure_operations(quick: bool) -> OperationCosts:
         folder = Path(name)
         times = times_of(cases, 1, folder, SECONDS[quick])
         invalidate = _removing(folder)
-    counts = [_counts(case.method, case.load) for case in cases]
+    counts = [_counts(method, stored.load(n)) for stored, n, method in cases]
     costs = dict(zip(_FITTED, fit_costs(counts, times).tolist(), strict=True))
     return OperationCosts(**costs, invalidate=invalidate, **measure_tuples(quick))
 
@@ -224,7 +209,7 @@ def judge(operations: OperationCosts, quick: bool) -> tuple[Calibration, list[Ti
     with TemporaryDirectory() as folder:
         measured = times_of(cases, 3, Path(folder), SECONDS[quick])
     shared = replace(operations, invalidate=0.0)  # no method differs in it, so it is not timed
-    predicted = [costs_of(case.load, shared)[case.method] for case in cases]
+    predicted = [costs_of(stored.load(n), shared)[method] for stored, n, method in cases]
     timed = [Timed(*each) for each in zip(cases, predicted, measured, strict=True)]
     settings = groupby(timed, key=lambda each: each.case[:2])
     calibration = Calibration(
