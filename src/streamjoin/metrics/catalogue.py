@@ -11,7 +11,7 @@ from math import floor, sqrt
 from typing import Final
 
 
-class Found:
+class RecallEstimate:
     """Of what was found and what was missed, as estimated: the recall."""
 
     pairs: int
@@ -59,7 +59,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class JoinCounts(Found):
+class JoinCounts(RecallEstimate):
     """Counts of one join over one batch (in one shard, or added up over all).
 
     Parameters

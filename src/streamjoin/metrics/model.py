@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
-from streamjoin.metrics.catalogue import Found, share_found
+from streamjoin.metrics.catalogue import RecallEstimate, share_found
 from streamjoin.metrics.details import Ages, BasicWindows, from_values, to_values, together
 
-Some = TypeVar("Some", bound="Added")
+AnyMetrics = TypeVar("AnyMetrics", bound="Additive")
 Kind = Literal["window", "plan", "table"]
 """A join of two streams, of many, or with a table."""
 
 
-class Added:
+class Additive:
     """Metrics that add up over batches in the fields `ADDED`; others are those of the last one."""
 
     ADDED: ClassVar[tuple[str, ...]]
@@ -23,23 +23,23 @@ class Added:
         values = vars(self)
         return [values[name] for name in self.ADDED]
 
-    def having(self: Some, values: Mapping[str, Any]) -> Some:
+    def having(self: AnyMetrics, values: Mapping[str, Any]) -> AnyMetrics:
         """The same with other values: as `dataclasses.replace`, but quick enough for each batch."""
         changed = object.__new__(type(self))
         vars(changed).update(vars(self), **values)
         return changed
 
-    def __add__(self: Some, later: Some) -> Some:
+    def __add__(self: AnyMetrics, later: AnyMetrics) -> AnyMetrics:
         return later.having(self.sums(later))
 
-    def sums(self: Some, later: Some) -> dict[str, Any]:
+    def sums(self: AnyMetrics, later: AnyMetrics) -> dict[str, Any]:
         """Of what is added up."""
         before, after = vars(self), vars(later)
         return {name: before[name] + after[name] for name in self.ADDED}
 
 
 @dataclass(frozen=True)
-class InputMetrics(Added):
+class InputMetrics(Additive):
     """One input of a join.
 
     Parameters
@@ -93,7 +93,7 @@ class InputMetrics(Added):
 
 
 @dataclass(frozen=True)
-class TableMetrics(Added):
+class TableMetrics(Additive):
     """What a join with a table did besides.
 
     Parameters
@@ -129,7 +129,7 @@ class OverInputs:
 
 
 @dataclass(frozen=True)
-class JoinMetrics(Added, Found):
+class JoinMetrics(Additive, RecallEstimate):
     """What a join did in a batch, or (added up) in many.
 
     Counts add up over batches; what is remembered, chosen or measured is that of the last one.
@@ -230,12 +230,19 @@ class JoinMetrics(Added, Found):
     table: TableMetrics | None = None
 
     rows_in = OverInputs("rows")
+    """Rows of all inputs."""
     late = OverInputs("late")
+    """Rows that were too late."""
     null = OverInputs("null")
+    """Rows without a key or a time."""
     ahead = OverInputs("ahead")
+    """Rows whose time is too far ahead of the clock."""
     dropped = OverInputs("dropped")
+    """Rows that were not let in, for the budget."""
     cut = OverInputs("cut")
+    """Rows that were forgotten before their time, for the budget."""
     alone = OverInputs("alone")
+    """Rows that came out without a partner."""
     compared = OverInputs("compared")
     """Comparisons made (of many streams: tuples that probed), where CPU is limited."""
     skipped = OverInputs("skipped")
