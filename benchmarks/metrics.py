@@ -177,7 +177,7 @@ def _told(folder: Path, report: Callable[[str], None]) -> dict[str, Any]:
     """Milliseconds that the driver takes to tell of a batch, and to answer a scrape."""
     collector, document = Collector(), _progress()
     recorder = Recorder("metrics", [to_file(folder), collector.see])
-    recorder.start(Started("metrics"))
+    recorder.tell(Started("metrics"))
     batch_ms, scrape_ms = [], []
     for _ in range(100):
         started = perf_counter()

@@ -19,7 +19,7 @@ from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.costs import Costs
 from streamjoin.windows import rows
-from streamjoin.workloads.base import draw_keys
+from streamjoin.workloads.drawing import draw_keys
 
 COSTS: Final = Costs(received=0.5, looked_at=1.0, handed_out=1.0)
 WINDOW_US: Final = 4_000_000

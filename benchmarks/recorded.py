@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from papers.gedik.rotating_sets import RotatingSets
 from streamjoin._typing import Keys, Times
-from streamjoin.workloads.rotating_sets import RotatingSets
 
 RATE: Final = 20_000
 SECONDS_PER_FILE: Final = 10

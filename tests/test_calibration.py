@@ -9,11 +9,8 @@ import pytest
 
 from streamjoin.calibration import Calibration, Crossover, load, save
 from streamjoin.calibration.fitting import Fit, crossing, fit_costs
-from streamjoin.calibration.judging import Timed, loss_of
-from streamjoin.calibration.kernels import Stored
 from streamjoin.calibration.many_streams import TUPLE_COSTS
-from streamjoin.calibration.measuring import measure
-from streamjoin.calibration.micro_batch import METHODS, Case
+from streamjoin.calibration.measuring import METHODS, Case, Filled, Stored, Timed, loss_of, measure
 from streamjoin.calibration.store import stored_at
 from streamjoin.errors import EngineError
 from streamjoin.planning.two.algorithm_choice import OperationCosts
@@ -75,7 +72,7 @@ def test_fit_of_logarithms_counts_small_times_as_large_ones() -> None:
 
 def test_the_work_of_all_methods_finds_the_same_pairs(tmp_path: Path) -> None:
     stored = Stored(rows=500, n_keys=100, n_windows=3, grows=True)
-    found = {stored.fill(tmp_path, seed=1).work(method, 50)() for method in METHODS}
+    found = {Filled(stored, tmp_path, seed=1).work(method, 50)() for method in METHODS}
     assert len(found) == 1
     assert found.pop() == pytest.approx(stored.load(50).matches, rel=0.3)
 

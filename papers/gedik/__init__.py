@@ -1,7 +1,8 @@
 """Gedik, Wu, Yu and Liu 2005: load shedding by selective processing.
 
-Reading order: ``claims.toml``, `workload` (set-ups), `densities` and `ideal` (what is to be
-expected), `experiments`, `judges`, `figures`; `optimum` and `quality_table` go beyond the paper.
+Reading order: ``claims.toml``, `rotating_sets` (streams), `workload` (set-ups), `densities` and
+`ideal` (what is to be expected), `experiments`, `judges`, `figures`; `optimum` and `quality_table`
+go beyond the paper.
 """
 
 from pathlib import Path

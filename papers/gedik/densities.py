@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin.workloads.rotating_sets import draw_ranks
+from streamjoin.workloads.drawing import draw_ranks
 
 FloatArray = NDArray[np.float64]
 Words = NDArray[np.uint64]

@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Final
 
 from papers.gedik.densities import Correlation
+from papers.gedik.rotating_sets import BURST, Rates, RotatingSets
 from papers.operators.selective_settings import Index, Policy, ProbeCosts, SelectiveJoin, SetTrace
 from papers.operators.selective_window import SelectiveRun, selective_window_join
-from streamjoin.workloads.rotating_sets import BURST, Rates, RotatingSets
 
 CAPACITY: Final = 750_000.0
 """Comparisons a second: the paper's machine is not known, this gives its gains (GED-C5)."""

@@ -18,7 +18,7 @@ import numpy as np
 from papers.kang.cost_model import ratio_from_crossover
 from papers.operators.moving_window import Structure, Trace, TupleRun, moving_window_join
 from streamjoin.calibration.fitting import Fit, best_time, crossing, fit_costs
-from streamjoin.calibration.result import Crossover
+from streamjoin.calibration.store import Crossover
 
 SECOND: Final = 1_000_000
 WINDOW: Final = 40  # seconds, T_b

@@ -2,7 +2,7 @@
 
 from papers.base import Context, Numbers
 from papers.kang import tuplewise
-from streamjoin.calibration import judging, micro_batch
+from streamjoin.calibration.measuring import METHODS, judge, measure_operations
 
 
 def validation(context: Context) -> Numbers:
@@ -14,13 +14,13 @@ def validation(context: Context) -> Numbers:
     nested, hashed = (tuplewise.direct(s, context.quick) for s in ("list", "hash"))
     tuple_fit = tuplewise.validate(nested, hashed, context.quick)
     context.progress("methods of a micro-batch")
-    found = judging.judge(micro_batch.measure_operations(context.quick), context.quick)
+    found, timed = judge(measure_operations(context.quick), context.quick)
     return {
         "tuple_fit": tuple_fit,
-        "batch_fit": found.fit,
-        "loss": found.loss,
+        "batch_fit": found.batch_fit,
+        "loss": found.batch_loss,
         "points": {
-            method: [(t.predicted, t.measured) for t in found.timed if t.case.method == method]
-            for method in micro_batch.METHODS
+            method: [(t.predicted, t.measured) for t in timed if t.case.method == method]
+            for method in METHODS
         },
     }

@@ -36,16 +36,15 @@ def make_private(folder: Path) -> None:
     """
     make_folders(folder)
     found, above = folder.lstat(), folder.parent.stat()
-    if not stat.S_ISDIR(found.st_mode):
-        _refuse("it is a link or no folder", folder)
-    if found.st_uid != os.geteuid():
-        _refuse("it belongs to someone else", folder)
-    if found.st_mode & _OTHERS_WRITE:
-        _refuse("others can write to it", folder)
-    if above.st_uid not in (os.geteuid(), 0):
-        _refuse("the folder above it belongs to someone else", folder)
-    if _is_open(folder.parent):
-        _refuse("others can write to the folder above it", folder)
+    faults = {
+        "it is a link or no folder": not stat.S_ISDIR(found.st_mode),
+        "it belongs to someone else": found.st_uid != os.geteuid(),
+        "others can write to it": found.st_mode & _OTHERS_WRITE,
+        "the folder above it belongs to someone else": above.st_uid not in (os.geteuid(), 0),
+        "others can write to the folder above it": _is_open(folder.parent),
+    }
+    for why in (fault for fault, is_so in faults.items() if is_so):
+        raise PermissionError(1, f"{why}, so it is not used", str(folder))
     if found.st_mode & _OTHERS:
         folder.chmod(0o700)
 
@@ -79,7 +78,3 @@ def _is_open(folder: Path) -> bool:
     above = folder.parent.stat()
     is_closed = above.st_uid == os.geteuid() and not above.st_mode & _OTHERS
     return bool(mode & stat.S_IWOTH) or not is_closed
-
-
-def _refuse(why: str, folder: Path) -> None:
-    raise PermissionError(1, f"{why}, so it is not used", str(folder))

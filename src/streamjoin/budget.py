@@ -61,7 +61,13 @@ class Budget:
             raise ConfigError.at(
                 "budget", f"cpu={self.cpu!r} and rate={self.rate!r}", "one of them"
             )
-        _check_cpu(self.cpu)
+        if self.cpu is not None and not _is_cpu(self.cpu):
+            raise ConfigError.at(
+                "budget",
+                f"cpu={self.cpu!r}",
+                "a share of the cores above 0 and up to 1, or CPU time for each batch such as "
+                '"200 ms"',
+            )
         if self.rate is not None and not (_is_number(self.rate) and 0 < self.rate < 1e300):
             raise ConfigError.at(
                 "budget", f"rate={self.rate!r}", "a positive number of tuples per second"
@@ -129,19 +135,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _check_cpu(cpu: object) -> None:
-    if cpu is None:
-        return
-    if not isinstance(cpu, Real):
-        if parse_duration(cpu, "budget") > 0:  # type: ignore[arg-type]
-            return
-    elif not isinstance(cpu, bool) and 0 < cpu <= 1:  # type: ignore[operator]
-        return
-    raise ConfigError.at(
-        "budget",
-        f"cpu={cpu!r}",
-        'a share of the cores above 0 and up to 1, or CPU time for each batch such as "200 ms"',
-    )
+def _is_cpu(cpu: float | Duration) -> bool:
+    if isinstance(cpu, Real):
+        return _is_number(cpu) and 0 < cpu <= 1
+    return parse_duration(cpu, "budget") > 0  # type: ignore[arg-type]
 
 
 def _parse_size(text: object) -> int:

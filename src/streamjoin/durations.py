@@ -51,16 +51,12 @@ def _parse_text(text: str, argument: str) -> int:
     total, at, rest = Fraction(0), 0, text.lower()
     while at < len(rest) or not rest:
         part = _PART.match(rest, at)
-        unit = _unit(part[2]) if part else None
-        if part is None or unit is None:
+        unit = part and (_UNITS.get(part[2]) or _UNITS.get(part[2].removesuffix("s")))
+        if not part or not unit:
             raise ConfigError.at(argument, repr(text), _HINT)
         total += Fraction(part[1]) * unit
         at = part.end()
     return round(total)
-
-
-def _unit(name: str) -> int | None:
-    return _UNITS.get(name) or _UNITS.get(name.removesuffix("s"))
 
 
 def format_duration(us: int) -> str:

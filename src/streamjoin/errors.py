@@ -12,14 +12,16 @@ Examples
 window: got -1 s; allowed: a positive duration
 """
 
-from typing import Self
+from typing import TypeVar
+
+_Error = TypeVar("_Error", bound="StreamJoinError")
 
 
 class StreamJoinError(Exception):
     """Base of every error that streamjoin raises on purpose."""
 
     @classmethod
-    def at(cls, argument: object, got: object, allowed: object) -> Self:
+    def at(cls: type[_Error], argument: object, got: object, allowed: object) -> _Error:
         """An argument, what came for it and what is allowed, as a sentence.
 
         Examples

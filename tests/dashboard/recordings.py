@@ -256,7 +256,7 @@ def story(
     """All records of a run, with the decisions that a join would have said."""
     rng, seen = np.random.default_rng(3), list[Record]()
     recorder = Recorder(started.query, [lambda _, record: seen.append(record)])
-    recorder.start(started)
+    recorder.tell(started)
     at = started.at
     for batch in batches:
         done = metrics(batch, rng)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streamjoin.dashboard.tail import LONGEST_LINE, Tail, read_ends
+from streamjoin.dashboard.feed import LONGEST_LINE, Tail, read_ends
 from streamjoin.metrics.records import FILE, Decision, Record, RecordFile, Started, to_line
 
 

@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 
 import streamjoin as sj
 from streamjoin.calibration import store
-from streamjoin.dashboard.documents import query_document
-from streamjoin.dashboard.history import History
+from streamjoin.dashboard.feed import Tail, read_ends
+from streamjoin.dashboard.history import History, query_document
 from streamjoin.dashboard.store import summarise
-from streamjoin.dashboard.tail import Tail, read_ends
 from streamjoin.metrics.records import FILE, to_line
 from streamjoin.spark.channel import Channel
 from streamjoin.spark.worker import Run

@@ -16,9 +16,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamjoin.errors import ConfigError, MissingExtraError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.prometheus import PrometheusExporter, start_exporter
-from streamjoin.metrics.prometheus.exporter import Collector
+from streamjoin.metrics.prometheus.exporter import ENDED_SECONDS, MOST_ENDED, Collector
 from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES, Family
-from streamjoin.metrics.prometheus.seen import ENDED_SECONDS, MOST_ENDED, MOST_RECENT, Queries
+from streamjoin.metrics.prometheus.seen import MOST_RECENT, QuerySeen
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Started
 from tests.metrics.batches import of_many_streams, selective, with_a_table
 from tests.metrics.strategies import batches
@@ -144,10 +144,10 @@ def test_a_batch_longer_than_a_minute_counts(collector: Collector) -> None:
 
 
 def test_many_short_batches_are_not_all_kept() -> None:
-    queries = Queries()
+    query = QuerySeen()
     for batch in range(2 * MOST_RECENT):
-        queries.see("calls", BatchDone(JoinMetrics(batch=batch, pairs=1)), now=0.0)
-    join = queries.at(now=0.0)["calls"].joins["streamjoin"]
+        query.see(BatchDone(JoinMetrics(batch=batch, pairs=1)), now=0.0)
+    join = query.joins["streamjoin"]
     assert (join.total.pairs, join.recent.pairs) == (2 * MOST_RECENT, MOST_RECENT)
 
 
@@ -176,16 +176,25 @@ def test_what_a_query_remembers_ends_with_it(collector: Collector) -> None:
 
 
 def test_queries_that_ended_are_forgotten_after_a_while() -> None:
-    queries = Queries()
-    queries.see("first", Started("first"), now=0.0)
-    queries.see("first", Ended(0.0), now=0.0)
-    queries.see("second", Started("second"), now=0.0)
-    assert set(queries.at(now=ENDED_SECONDS)) == {"first", "second"}
-    assert set(queries.at(now=ENDED_SECONDS + 1)) == {"second"}
+    now = 0.0
+    collector = Collector(clock=lambda: now)
+
+    def known() -> set[str]:
+        return {dict(labels)["query"] for _, labels in numbers(collector)}
+
+    collector.see("first", Started("first"))
+    collector.see("first", Ended(0.0))
+    collector.see("second", Started("second"))
+    now = ENDED_SECONDS
+    assert known() == {"first", "second"}
+    now = ENDED_SECONDS + 1
+    assert known() == {"second"}
     for number in range(3 * MOST_ENDED):
-        queries.see(str(number), Started(""), now=1000.0 + number)
-        queries.see(str(number), Ended(0.0), now=1000.0 + number)
-    assert set(queries.at(now=1300.0)) == {"second", *map(str, range(200, 300))}
+        now = 1000.0 + number
+        collector.see(str(number), Started(""))
+        collector.see(str(number), Ended(0.0))
+    now = 1300.0
+    assert known() == {"second", *map(str, range(200, 300))}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from streamjoin.dashboard.points import Point
 from streamjoin.metrics import InputMetrics, JoinMetrics
-from streamjoin.metrics.counts import recall_interval
+from streamjoin.metrics.catalogue import recall_interval
 from streamjoin.metrics.prometheus.families import JOIN_FAMILIES
 from streamjoin.metrics.prometheus.seen import JoinSeen
 from streamjoin.metrics.words import lines_of

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from papers.gedik.rotating_sets import RotatingSets
 from papers.operators.kernels import selective_window as kernel
 from papers.operators.selective_settings import Index, Policy
 from papers.operators.selective_window import (
@@ -23,7 +24,6 @@ from papers.operators.selective_window import (
 )
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.shedding.fractions import POLICIES
-from streamjoin.workloads.rotating_sets import RotatingSets
 
 INDEXES: tuple[Index, ...] = ("none", "inverted-time", "inverted-identifier")
 SHEDDING: tuple[Policy, ...] = ("drop", *POLICIES)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from streamjoin import local
 from streamjoin.metrics import JoinCounts
-from streamjoin.workloads.base import draw_keys
+from streamjoin.workloads.drawing import draw_keys
 
 SECOND = 1_000_000
 

@@ -138,7 +138,7 @@ OPEN = """
 import os, sys
 from pathlib import Path
 import pyarrow as pa
-from streamjoin.tables.index_contents import Contents
+from streamjoin.tables.key_index import Contents
 from streamjoin.tables.parquet import parquet_table
 base = Path(sys.argv[1])
 if sys.argv[2] == "dies":

@@ -22,7 +22,8 @@ from benchmarks.table_server import Server, missing
 from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableError
 from streamjoin.tables import failures
 from streamjoin.tables.base import Changes
-from streamjoin.tables.database import Address, Database
+from streamjoin.tables.database import Address
+from streamjoin.tables.postgresql import Postgresql
 from streamjoin.tables.sql import sql_table
 from tests.tables.folders import Row, check
 
@@ -206,7 +207,7 @@ def server() -> Iterator[Server]:
 )
 def test_addresses_with_and_without_options(server: Server, login: str, options: str) -> None:
     uri = f"postgresql://{login}{server.uri.rpartition('@')[2]}{options}"
-    database = Database(Address(uri), "t", 0.0)
+    database = Postgresql(Address(uri), "t", 0.0)
     try:
         assert database.query("SELECT current_user::text AS u").to_pylist() == [{"u": "reader"}]
     finally:

@@ -1,20 +1,75 @@
-"""Where a calibration is kept: one JSON file of this user, on this machine."""
+"""What a calibration found, and where it is kept: one JSON file of this user on this machine."""
 
 import json
 import logging
 import os
 import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from streamjoin._private import make_folders
-from streamjoin.calibration.result import Calibration
+from streamjoin.calibration.fitting import Fit
 from streamjoin.errors import EngineError
+from streamjoin.planning.two.algorithm_choice import OperationCosts
 
 VERSION: Final = 2
 """Of the file's form; a file of another version is not used."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """Where two methods cost the same, predicted from the costs and measured; None: nowhere seen.
+
+    For methods of a micro-batch `size` is the number of stored tuples and the crossover is the
+    number of arrivals; `loss` is how much more the one of the two methods that is predicted to be
+    cheaper costs than the other, at most, of all arrivals tried.
+    """
+
+    methods: str
+    size: int
+    predicted: float | None
+    measured: float | None
+    loss: float | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Relative error of the prediction."""
+        if self.predicted is None or self.measured is None:
+            return None
+        return self.predicted / self.measured - 1
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Costs of our kernels on this machine, and how well they predict.
+
+    By choosing the method of a micro-batch by predicted costs at most `batch_loss` of the best
+    method's cost was lost.
+    """
+
+    operations: OperationCosts
+    batch_fit: Fit
+    batch_loss: float
+    crossovers: tuple[Crossover, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As values that JSON knows."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Calibration":
+        """Read `to_dict` back; KeyError, TypeError or ValueError if it is something else."""
+        return cls(
+            operations=OperationCosts(
+                **{name: float(cost) for name, cost in values["operations"].items()}
+            ),
+            batch_fit=Fit(**values["batch_fit"]),
+            batch_loss=float(values["batch_loss"]),
+            crossovers=tuple(Crossover(**each) for each in values["crossovers"]),
+        )
 
 
 def stored_at() -> Path:

@@ -131,7 +131,7 @@ def recorded(recording: Recorder, spark: "SparkSession", job: Job, run: str) -> 
     """Record the begin and the end of a query, given the id of its run."""
     from streamjoin.spark.failures import root_cause
 
-    recording.start(_started(spark, job, run))
+    recording.tell(_started(spark, job, run))
     try:
         yield
     except KeyboardInterrupt:

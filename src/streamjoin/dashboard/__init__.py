@@ -1,8 +1,8 @@
 """The live page: what queries do, from the records beside their checkpoints.
 
-Reading order: `tail` (what is new in a file), `points` (what a batch is to a chart), `history`
-(what is kept), `documents` (what the page is told), `feed` (news, and the queries that somebody
-looks at), `store` (which queries there are), `server` (how it is asked for). None of it knows
+Reading order: `points` (what a batch is to a chart), `history` (what is kept, and what the page is
+told of it), `feed` (what is new in a file, and news for the queries that somebody looks at),
+`store` (which queries there are), `server` (how it is asked for). None of it knows
 Spark, and it needs nothing but the standard library. The page itself is built from the folder
 ``page`` into ``static``.
 """

@@ -1,21 +1,24 @@
-"""News for the pages that are open, and the queries that somebody looks at, whose news they are."""
+"""A query's file, followed through rotation and restarts, and news of it for open pages."""
 
 import json
+import os
 import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from streamjoin.dashboard.documents import point_document, state_document
-from streamjoin.dashboard.history import Entry, History
-from streamjoin.dashboard.tail import Tail, read_ends, size_of
-from streamjoin.metrics.records import BEFORE, FILE, BatchDone, Record
+from streamjoin.dashboard.history import Entry, History, point_document, state_document
+from streamjoin.metrics.records import BEFORE, FILE, BatchDone, Record, from_line
 
+CHUNK: Final = 1 << 20
+LONGEST_LINE: Final = 16 << 20
+HEAD: Final = 256
+BEGINNING: Final = '{"record":'
 MOST_NEWS: Final = 1024
 LARGE_BYTES: Final = 8 << 20
 END_BYTES: Final = 2 << 20
@@ -23,6 +26,123 @@ END_BYTES: Final = 2 << 20
 
 MOST_AT_ONCE: Final = 100
 """Records that are told one by one; after more of them pages read everything again."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where reading stopped, and in which file: its number on the disk and its first bytes."""
+
+    inode: tuple[int, int]
+    head: bytes
+    offset: int = 0
+
+    @classmethod
+    def beginning(cls, file: BinaryIO) -> "_Place":
+        """The start of a file."""
+        return cls(_inode(file), _head(file, HEAD))
+
+    def is_in(self, file: BinaryIO) -> bool:
+        """Whether it is this file, grown since then."""
+        grown = os.fstat(file.fileno()).st_size >= self.offset
+        return grown and _inode(file) == self.inode and _head(file, len(self.head)) == self.head
+
+
+class Tail:
+    r"""Reads the records of a query's folder, each once.
+
+    Examples
+    --------
+    >>> folder = getfixture("tmp_path")
+    >>> tail = Tail(folder)
+    >>> list(tail.read())
+    []
+    >>> _ = (folder / FILE).write_text('{"record":"ended","at":1.0}\n{"record":"en')
+    >>> [record.at for record in tail.read()], list(tail.read())
+    ([1.0], [])
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._place: _Place | None = None
+
+    def read(self) -> Iterator[Record]:
+        """Records that were written since the last call; a line that is not complete waits."""
+        current = self._open(FILE)
+        if current is None:
+            return
+        with current:
+            if self._place is None or not self._place.is_in(current):
+                yield from self._rest_of_the_one_before(current)
+                self._place = _Place.beginning(current)
+            yield from self._lines(current, self._place)
+
+    def _rest_of_the_one_before(self, current: BinaryIO) -> Iterator[Record]:
+        """What a file still had when it was replaced; all of it when nothing was read yet."""
+        file = self._open(BEFORE)
+        if file is None:
+            return
+        with file:
+            place = self._place or _Place.beginning(file)
+            if place.is_in(file) and _inode(file) != _inode(current):
+                yield from self._lines(file, place)
+
+    def _lines(self, file: BinaryIO, place: _Place) -> Iterator[Record]:
+        offset, rest = place.offset, b""
+        file.seek(offset)
+        while chunk := file.read(CHUNK):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from _records(lines)
+            offset += sum(len(line) + 1 for line in lines)
+            if len(rest) > LONGEST_LINE:
+                offset, rest = offset + len(rest), b""
+            self._place = replace(place, offset=offset)
+
+    def _open(self, name: str) -> BinaryIO | None:
+        try:
+            return (self._folder / name).open("rb")
+        except OSError:
+            return None
+
+
+def read_ends(folder: Path, n_bytes: int) -> Iterator[Record]:
+    """The first record of a query's file, and those in so many bytes at its end."""
+    try:
+        with (folder / FILE).open("rb") as file:
+            lines = [file.readline(LONGEST_LINE)]
+            file.seek(max(len(lines[0]), file.seek(0, os.SEEK_END) - n_bytes))
+            lines += file.read(n_bytes).split(b"\n")
+    except OSError:
+        return
+    yield from _records(lines)
+
+
+def changed(file: Path) -> tuple[float, int]:
+    """When a file was last written to, and its bytes; none if it is not there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return 0.0, 0
+    return status.st_mtime, status.st_size
+
+
+def _inode(file: BinaryIO) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino
+
+
+def _head(file: BinaryIO, n_bytes: int) -> bytes:
+    file.seek(0)
+    return file.read(n_bytes)
+
+
+def _records(lines: Iterable[bytes]) -> Iterator[Record]:
+    """Read lines, or what follows in one on another that was cut off when its writer died."""
+    for line in lines:
+        text = line.decode("utf-8", errors="replace")
+        start = text.rfind(BEGINNING)
+        record = from_line(text) or (from_line(text[start:]) if start > 0 else None)
+        if record is not None:
+            yield record
 
 
 @dataclass(frozen=True)
@@ -127,7 +247,7 @@ class OpenQuery:
 
     def _read_first(self) -> None:
         """Read what there is, or of much the end."""
-        if sum(size_of(self.folder / name) for name in (BEFORE, FILE)) < LARGE_BYTES:
+        if sum(changed(self.folder / name)[1] for name in (BEFORE, FILE)) < LARGE_BYTES:
             self.is_whole = self._read_all(self.history)
             return
         for record in read_ends(self.folder, END_BYTES):
@@ -135,14 +255,13 @@ class OpenQuery:
         threading.Thread(target=self._read_meanwhile, daemon=True).start()
 
     def look(self) -> None:
-        """Take in what is new and tell it."""
-        if not self.lock.acquire(blocking=False):
-            return  # it is in use: next time
-        try:
-            if self.is_whole:
-                self._tell()
-        finally:
-            self.lock.release()
+        """Take in what is new and tell it; if it is in use, next time."""
+        if self.lock.acquire(blocking=False):
+            try:
+                if self.is_whole:
+                    self._tell()
+            finally:
+                self.lock.release()
 
     def _read_meanwhile(self) -> None:
         history = History()

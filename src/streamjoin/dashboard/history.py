@@ -1,13 +1,15 @@
 """What is kept of a query: fine steps for minutes, coarse ones for days, never too many."""
 
+import time
+from base64 import b64encode
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from streamjoin.dashboard.points import Point, sound
+from streamjoin.dashboard.points import Point, grouped, sound
 from streamjoin.metrics import JoinMetrics
 from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, Started
 
@@ -42,8 +44,8 @@ class JoinHistory:
     >>> history = JoinHistory(JoinMetrics())
     >>> for second in range(10_000):
     ...     history.add(JoinMetrics(at=float(second), pairs=1), span=1.0)
-    >>> len(list(history.points())), sum(point.count("pairs") for point in history.points())
-    (1810, 10000.0)
+    >>> len(list(history.points())), sum(point.metrics.pairs for point in history.points())
+    (1810, 10000)
     """
 
     def __init__(self, first: JoinMetrics) -> None:
@@ -53,7 +55,7 @@ class JoinHistory:
 
     def add(self, metrics: JoinMetrics, span: float) -> None:
         """Add a batch that stands for so many seconds; strips that cannot be are left out."""
-        metrics = replace(metrics, windows=sound(metrics.windows))
+        metrics = metrics.having({"windows": sound(metrics.windows)})
         point = Point.from_batch(metrics, span)
         newest = self.newest
         if newest is not None:
@@ -172,3 +174,104 @@ class History:
         if trigger:  # after a longer pause its rows came within the last trigger, or meanwhile
             since = min(since, trigger + metrics.seconds)
         return max(least, since)
+
+
+def query_document(history: History, folder: Path) -> dict[str, Any]:
+    """All that is known of a query."""
+    return {
+        **state_document(history, folder),
+        "log": [asdict(entry) for entry in history.log],
+        "joins": [join_document(name, join) for name, join in history.joins.items()],
+    }
+
+
+def state_document(history: History, folder: Path) -> dict[str, Any]:
+    """What became of a query, and what it was asked to do."""
+    ended, started = history.ended, history.started or Started("")
+    return {
+        "name": history.name(folder),
+        "folder": str(folder),
+        "status": history.status,
+        "error": "" if ended is None else ended.error,
+        "started_at": None if history.started is None else started.at,
+        "ended_at": None if ended is None else ended.at,
+        "last_at": history.last_at,
+        "now": round(time.time(), 3),
+        "trigger": started.trigger,
+        "budget": started.budget,
+        "plan": started.plan,
+        "has_drawing": bool(started.drawing),
+    }
+
+
+def join_document(name: str, join: JoinHistory) -> dict[str, Any]:
+    """All points of a join, a list for each line of the charts."""
+    points = list(join.points())
+    rows = [dict(point.values()) for point in points]
+    drawn = [_strips(point) for point in points]
+    names = dict.fromkeys(name for row in rows for name in row)
+    inputs = dict.fromkeys(name for strips in drawn for name in strips)
+    return {
+        "name": name,
+        **_latest(join),
+        "at": [round(point.at, 3) for point in points],
+        "values": {name: [short(row.get(name)) for row in rows] for name in names},
+        "strips": {name: [strips.get(name) for strips in drawn] for name in inputs},
+    }
+
+
+def point_document(name: str, join: JoinHistory) -> dict[str, Any]:
+    """The newest point of a join; it takes the place of one of the same second."""
+    newest = join.newest
+    assert newest is not None
+    return {
+        "name": name,
+        **_latest(join),
+        "at": round(newest.at, 3),
+        "values": {name: short(value) for name, value in newest.values()},
+        "strips": _strips(newest),
+    }
+
+
+def short(value: float | None) -> float | None:
+    """As many digits as a chart can show; None for what no chart can.
+
+    Examples
+    --------
+    >>> short(1234.5678), short(float("nan")), short(None)
+    (1234.6, None, None)
+    """
+    return float(f"{value:.5g}") if value is not None and isfinite(value) else None
+
+
+def _strips(point: Point) -> dict[str, str]:
+    """The packed basic windows of each input, as JSON can hold them."""
+    return {name: b64encode(strip).decode("ascii") for name, strip in point.strips().items()}
+
+
+def _latest(join: JoinHistory) -> dict[str, Any]:
+    latest, total = join.latest, join.total
+    assert total is not None
+    counted, recall = total.metrics, total.recall()
+    return {
+        "kind": latest.kind,
+        "inputs": [one.name for one in latest.inputs],
+        "batch": int(latest.batch),
+        "algorithm": latest.algorithm,
+        "driver": latest.driver,
+        "allowances": {name: short(rate) for name, rate in latest.allowances.items()},
+        "windows": {name: dict(vars(grouped(one))) for name, one in latest.windows.items()},
+        "state_rows": int(latest.state_rows),
+        "lagging": int(latest.lagging),
+        "total": {
+            "batches": int(counted.batches),
+            "rows_in": int(counted.rows_in),
+            "rows_out": int(counted.rows_out),
+            "recall": None if recall is None else [short(value) for value in recall],
+            "missed": short(counted.missed),
+            "unmet": short(counted.unmet),
+            "skipped": short(counted.skipped),
+            "compared": short(counted.compared),
+            "left_out": {cause: int(n) for cause, n in total.left_out() if n},
+        },
+    }

@@ -9,8 +9,7 @@ from math import isfinite, log2
 from operator import add
 from typing import Final
 
-from streamjoin.metrics import Ages, BasicWindows, JoinMetrics
-from streamjoin.metrics.counts import recall_interval
+from streamjoin.metrics import BasicWindows, JoinMetrics, TableMetrics
 
 MOST_CELLS: Final = 64
 """Basic windows that a page can show below each other; of more, neighbours are put together."""
@@ -18,12 +17,6 @@ MOST_CELLS: Final = 64
 NOTHING_TO_PROBE: Final = 255
 OCTAVES: Final = 32
 STEPS: Final = 8
-ADDED: Final = (
-    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
-    "unmet_weight", "cpu_us", "budget_us",
-)  # fmt: skip
-ADDED_BY_INPUT: Final = ("rows", "late", "null", "ahead", "dropped", "cut", "compared", "skipped")
-ADDED_BY_TABLE: Final = ("hits", "looked_up", "shed")
 SIZES_OF_TABLE: Final = ("cached_rows", "waiting_rows", "spilled_rows")
 
 
@@ -113,56 +106,49 @@ def _productivity(density: float) -> int:
 class Point:
     """One batch, or several that follow each other.
 
-    What is counted of an input is named with it, as in ``rows:left``.
-
     Examples
     --------
     >>> from streamjoin.metrics import InputMetrics
     >>> batch = JoinMetrics(at=100.0, seconds=0.5, inputs=(InputMetrics("left", rows=30),), pairs=9)
     >>> point = Point.from_batch(batch, span=1.0)
     >>> point.add(Point.from_batch(batch, span=2.0))
-    >>> point.span, point.sum("rows"), dict(point.values())["in:left"], point.recall()
-    (3.0, 60.0, 20.0, (1.0, 1.0, 1.0))
+    >>> point.span, point.metrics.rows_in, dict(point.values())["in:left"], point.recall()
+    (3.0, 60, 20.0, (1.0, 1.0, 1.0))
     """
 
     at: float  # when the last of them ended, in seconds since 1970
     span: float  # seconds that they stand for: since the end of the batch before
-    counts: dict[str, float]
+    metrics: JoinMetrics  # of all of them, without basic windows
     sizes: dict[str, float]  # what is remembered or waits after the last of them
     behind: float | None = None  # the most seconds; None if not known
-    ages: Ages | None = None
     windows: Mapping[str, BasicWindows] = field(default_factory=dict)  # of the last batch
     _packed: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def from_batch(cls, metrics: JoinMetrics, span: float) -> "Point":
         """The point of a batch; ValueError or TypeError if its values cannot be."""
-        counts = _counts(metrics)
+        inputs = {one.name: one for one in metrics.inputs}
+        parts = (metrics, *inputs.values(), metrics.table or TableMetrics())
         others = metrics.at + metrics.batch + metrics.state_rows + span
-        if not isfinite(sum(counts.values()) + others):
+        if not isfinite(sum(sum(part.counts) for part in parts) + others):
             raise ValueError("a count is not a number")
         return cls(
             at=metrics.at + metrics.seconds,
             span=span,
-            counts=counts,
+            metrics=metrics.having({"windows": {}}),
             sizes=_sizes(metrics),
             behind=metrics.behind,
-            ages=metrics.ages,
             windows=metrics.windows,
         )
 
     def add(self, later: "Point") -> None:
         """Let this point stand for a later one too."""
-        for name, count in later.counts.items():
-            self.counts[name] = self.counts.get(name, 0) + count
         self.at, self.span = later.at, self.span + later.span
-        self.sizes = later.sizes
+        self.metrics, self.sizes = self.metrics + later.metrics, later.sizes
         if later.windows or later._packed:
             self.windows, self._packed = later.windows, later._packed
         if later.behind is not None:
             self.behind = max(later.behind, self.behind or 0.0)
-        if later.ages is not None:
-            self.ages = later.ages if self.ages is None else self.ages + later.ages
 
     def strips(self) -> Mapping[str, bytes]:
         """The packed basic windows of each input; most points are merged before that is needed."""
@@ -173,78 +159,47 @@ class Point:
 
     def values(self) -> Iterator[tuple[str, float]]:
         """Names and values of the lines that are drawn; rates are by the second."""
-        yield from self._throughput()
-        yield from self._probing()
-        yield from self.left_out(self.span)
+        join = self.metrics
+        for one in join.inputs:
+            yield f"in:{one.name}", one.rows / self.span
+        yield "out", join.rows_out / self.span
+        yield "batch", join.seconds / max(join.batches, 1)
+        yield "cpu", join.cpu_us / 1e6 / self.span
+        if join.budget_us:
+            yield "cpu_budget", join.budget_us / 1e6 / self.span
+        for one in join.inputs:
+            if one.compared + one.skipped:
+                yield f"probed:{one.name}", one.fraction
+        if join.compared + join.skipped:
+            yield "compared", join.compared / self.span
+            yield "skipped", join.skipped / self.span
+        if join.hit_share is not None and join.rows_in:
+            yield "hit_share", join.hit_share
+        for cause, n in self.left_out():
+            yield f"left_out:{cause}", n / self.span
         yield from self.sizes.items()
         recall = self.recall()
         if recall is not None:
             yield from zip(("recall_low", "recall", "recall_high"), recall, strict=True)
         if self.behind is not None:
             yield "behind", self.behind
-        if self.ages is not None:
-            yield "age_p50", self.ages.p50
-            yield "age_p95", self.ages.p95
-            yield "age_max", self.ages.most
+        if join.ages is not None:
+            yield "age_p50", join.ages.p50
+            yield "age_p95", join.ages.p95
+            yield "age_max", join.ages.most
 
     def recall(self) -> tuple[float, float, float] | None:
         """Lower bound, estimate and upper bound; None if nothing was there, or not known."""
-        pairs, missed = self.count("pairs"), self.count("missed")
-        names = ("pairs", "missed", "missed_variance", "unmet", "unmet_weight")
-        interval = recall_interval(*map(self.count, names))
-        if pairs + missed <= 0 or interval is None:
+        interval, recall = self.metrics.recall_interval, self.metrics.recall
+        if self.metrics.pairs + self.metrics.missed <= 0 or interval is None or recall is None:
             return None
-        return interval[0], pairs / (pairs + missed), interval[1]
+        return interval[0], recall, interval[1]
 
-    def left_out(self, seconds: float = 1.0) -> Iterator[tuple[str, float]]:
+    def left_out(self) -> Iterator[tuple[str, float]]:
         """What took no part, by cause; comparisons are counted apart."""
-        for cause in ("late", "null", "ahead", "dropped", "cut"):
-            yield f"left_out:{cause}", self.sum(cause) / seconds
-        yield "left_out:stale", self.count("stale") / seconds
-        yield "left_out:shed", self.count("shed") / seconds
-
-    def count(self, name: str) -> float:
-        """A count by name; 0 if it was not counted."""
-        return self.counts.get(name, 0)
-
-    def sum(self, name: str) -> float:
-        """The sum of a count over all inputs."""
-        return sum(count for _, count in self._of_inputs(name))
-
-    def _throughput(self) -> Iterator[tuple[str, float]]:
-        for name, rows in self._of_inputs("rows"):
-            yield f"in:{name}", rows / self.span
-        yield "out", self.count("rows_out") / self.span
-        yield "batch", self.count("seconds") / max(self.count("batches"), 1)
-        yield "cpu", self.count("cpu_us") / 1e6 / self.span
-        if self.count("budget_us"):
-            yield "cpu_budget", self.count("budget_us") / 1e6 / self.span
-
-    def _probing(self) -> Iterator[tuple[str, float]]:
-        skipped = dict(self._of_inputs("skipped"))
-        for name, compared in self._of_inputs("compared"):
-            if compared + skipped[name]:
-                yield f"probed:{name}", compared / (compared + skipped[name])
-        if self.sum("compared") + self.sum("skipped"):
-            yield "compared", self.sum("compared") / self.span
-            yield "skipped", self.sum("skipped") / self.span
-        if "hits" in self.counts and self.sum("rows"):
-            yield "hit_share", self.counts["hits"] / self.sum("rows")
-
-    def _of_inputs(self, name: str) -> Iterator[tuple[str, float]]:
-        start = f"{name}:"
-        for key, count in self.counts.items():
-            if key.startswith(start):
-                yield key[len(start) :], count
-
-
-def _counts(metrics: JoinMetrics) -> dict[str, float]:
-    counts = {name: float(getattr(metrics, name)) for name in ADDED}
-    for one in metrics.inputs:
-        counts.update({f"{name}:{one.name}": float(getattr(one, name)) for name in ADDED_BY_INPUT})
-    if metrics.table is not None:
-        counts.update({name: float(getattr(metrics.table, name)) for name in ADDED_BY_TABLE})
-    return counts
+        for cause in ("late", "null", "ahead", "dropped", "cut", "stale"):
+            yield cause, getattr(self.metrics, cause)
+        yield "shed", self.metrics.table.shed if self.metrics.table is not None else 0
 
 
 def _sizes(metrics: JoinMetrics) -> dict[str, float]:

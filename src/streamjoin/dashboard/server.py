@@ -144,9 +144,9 @@ class Handler(BaseHTTPRequestHandler):
     def _json(self, values: Any) -> None:
         if values is None:
             self._answer(HTTPStatus.NOT_FOUND, "There is no such page or query.")
-            return
-        text = json.dumps(values, separators=(",", ":"), allow_nan=False)
-        self._send(text.encode(), "application/json")
+        else:
+            text = json.dumps(values, separators=(",", ":"), allow_nan=False)
+            self._send(text.encode(), "application/json")
 
     def _answer(self, status: HTTPStatus, text: str) -> None:
         self._send(text.encode(), "text/plain; charset=utf-8", status=status)
@@ -158,22 +158,22 @@ class Handler(BaseHTTPRequestHandler):
         headers: Mapping[str, str] = HEADERS,
         status: HTTPStatus = HTTPStatus.OK,
     ) -> None:
-        self._begin(status, {**HEADERS, **headers, "Content-Type": kind}, len(content))
+        self._begin(kind, {**headers, "Content-Length": str(len(content))}, status)
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def _begin(self, status: HTTPStatus, headers: Mapping[str, str], length: int | None) -> None:
+    def _begin(
+        self, kind: str, headers: Mapping[str, str] = HEADERS, status: HTTPStatus = HTTPStatus.OK
+    ) -> None:
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in {**HEADERS, **headers, "Content-Type": kind}.items():
             self.send_header(name, value)
-        if length is not None:
-            self.send_header("Content-Length", str(length))
         self.end_headers()
 
     def _news(self, query: str, mark: str) -> None:
         """News as server-sent events, until the client is gone, too slow or too far behind."""
         self.close_connection = True
-        self._begin(HTTPStatus.OK, {**HEADERS, "Content-Type": "text/event-stream"}, None)
+        self._begin("text/event-stream")
         if self.command == "HEAD":
             return
         self.wfile.write(b"retry: 1000\n\n")
@@ -211,17 +211,14 @@ class Dashboard:
         self._thread = threading.Thread(
             target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
         )
+        self._store.start()
+        self._thread.start()
 
     def __enter__(self) -> "Dashboard":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def start(self) -> None:
-        """Begin to serve."""
-        self._store.start()
-        self._thread.start()
 
     def close(self) -> None:
         """Stop serving."""
@@ -257,9 +254,7 @@ def start_dashboard(
     """
     store = Store([Path(folder) for folder in folders])
     handler = type("PageHandler", (Handler,), {"store": store, "host": host})
-    dashboard = Dashboard(_listen(host, port, handler), store, host)
-    dashboard.start()
-    return dashboard
+    return Dashboard(_listen(host, port, handler), store, host)
 
 
 def _listen(host: str, port: int | None, handler: type[Handler]) -> "_Server":

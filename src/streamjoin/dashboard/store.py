@@ -11,10 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from streamjoin.dashboard.documents import query_document
-from streamjoin.dashboard.feed import Feed, OpenQuery
-from streamjoin.dashboard.history import History, Status
-from streamjoin.dashboard.tail import read_ends
+from streamjoin.dashboard.feed import Feed, OpenQuery, changed, read_ends
+from streamjoin.dashboard.history import History, Status, query_document
 from streamjoin.metrics.records import FILE
 
 DEEPEST: Final = 6
@@ -56,17 +54,8 @@ def query_id(folder: Path) -> str:
 
 def find_queries(folders: Sequence[Path]) -> list[Path]:
     """The folders with a metrics file, the last changed first; not too deep and not too many."""
-    when = {folder: changed(folder) for top in folders for folder in _below(top)}
+    when = {folder: changed(folder / FILE) for top in folders for folder in _below(top)}
     return sorted(when, key=lambda folder: when[folder], reverse=True)[:MOST_QUERIES]
-
-
-def changed(folder: Path) -> tuple[float, int]:
-    """When a query's file was last written to, and its size."""
-    try:
-        file = (folder / FILE).stat()
-    except OSError:
-        return 0.0, 0
-    return file.st_mtime, file.st_size
 
 
 def _below(top: Path) -> Iterator[Path]:
@@ -154,16 +143,12 @@ class Store:
 
     def is_open(self, name: str) -> bool:
         """Whether news of a query are told; to ask is to keep it so."""
-        with self._lock:
-            query = self._open.get(name)
-            if query is not None:
-                query.asked = time.monotonic()
-            return query is not None
+        return self._opened(name, or_open=False) is not None
 
-    def _opened(self, name: str) -> OpenQuery | None:
+    def _opened(self, name: str, or_open: bool = True) -> OpenQuery | None:
         with self._lock:
             query = self._open.get(name)
-            if query is None and name in self._folders:
+            if query is None and or_open and name in self._folders:
                 query = self._open[name] = OpenQuery(name, self._folders[name], self.feed)
             if query is not None:
                 query.asked = time.monotonic()
@@ -195,7 +180,7 @@ class Store:
         folders = {query_id(folder): folder for folder in find_queries(self.folders)}
         before, summaries = self._summaries, {}
         for name, folder in folders.items():
-            when = changed(folder)
+            when = changed(folder / FILE)
             same = name in before and before[name][0] == when
             summaries[name] = before[name] if same else (when, summarise(folder))
         with self._lock:

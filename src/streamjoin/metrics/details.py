@@ -1,15 +1,18 @@
 """What one shard tells of a batch besides its counts: ages, basic windows; it travels as JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import reduce
-from operator import add
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, TypeVar
+
+from streamjoin.metrics.catalogue import share_found
 
 N_BUCKETS: Final = 256
 PER_OCTAVE: Final = 4
 """Buckets for each doubling of the age: a quantile is exact to 12 %."""
+Value = TypeVar("Value")
 _LISTS = ("compared", "skipped", "found", "priority")
 
 
@@ -75,7 +78,10 @@ class Ages:
         return self.most
 
     def __add__(self, other: "Ages") -> "Ages":
-        return Ages(_merged(self.buckets, other.buckets, add), max(self.most, other.most))
+        buckets = dict(self.buckets)
+        for bucket, n in other.buckets.items():
+            buckets[bucket] = buckets.get(bucket, 0) + n
+        return Ages(buckets, max(self.most, other.most))
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold, with the quantiles for those who only read."""
@@ -125,10 +131,7 @@ class BasicWindows:
         """The part of each basic window that was probed."""
         if not self.compared:
             return (1.0,) * len(self.found)
-        return tuple(
-            done / (done + left_out) if done + left_out else 1.0
-            for done, left_out in zip(self.compared, self.skipped, strict=True)
-        )
+        return tuple(map(share_found, self.compared, self.skipped))
 
     @property
     def density(self) -> tuple[float, ...]:
@@ -140,18 +143,13 @@ class BasicWindows:
             for pairs, done, left_out in zip(self.found, self.compared, self.skipped, strict=True)
         )
 
-    def __add__(self, other: "BasicWindows") -> "BasicWindows":
-        """Of two shards: comparisons and pairs are added up, of priorities the mean is taken."""
-        priority = _sum(self.priority, other.priority)
-        if self.priority and other.priority:
-            priority = tuple(value / 2 for value in priority)
-        return BasicWindows(
-            self.seconds,
-            _sum(self.compared, other.compared),
-            _sum(self.skipped, other.skipped),
-            _sum(self.found, other.found),
-            priority,
-        )
+    @classmethod
+    def together(cls, strips: Sequence["BasicWindows"]) -> "BasicWindows":
+        """Of all shards: comparisons and pairs are added up, of priorities the mean is taken."""
+        lists = {name: [some for one in strips if (some := getattr(one, name))] for name in _LISTS}
+        priority = tuple(_mean(values) for values in zip(*lists.pop("priority"), strict=True))
+        sums = {name: tuple(map(sum, zip(*some, strict=True))) for name, some in lists.items()}
+        return cls(strips[0].seconds, **sums, priority=priority)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold, to four digits."""
@@ -162,12 +160,6 @@ class BasicWindows:
     def from_dict(cls, values: Mapping[str, Any]) -> "BasicWindows":
         """Read `to_dict` back."""
         return cls(values["seconds"], *(tuple(values.get(name, ())) for name in _LISTS))
-
-
-def _sum(mine: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
-    if not mine or not theirs:
-        return mine or theirs
-    return tuple(x + y for x, y in zip(mine, theirs, strict=True))
 
 
 def _short(value: float) -> float:
@@ -210,30 +202,24 @@ class Details:
     @classmethod
     def together(cls, parts: Sequence["Details"]) -> "Details":
         """What all shards tell: sums, and means of what is measured."""
-        if not parts:
-            return cls()
-        total = reduce(add, parts)
-        costs = {name: _mean([p.costs_us.get(name) for p in parts]) for name in total.costs_us}
-        strips = {
-            name: replace(strip, priority=_means([p.windows.get(name) for p in parts]))
-            for name, strip in total.windows.items()
-        }
-        return replace(total, costs_us=costs, windows=strips)
+        strips = _by_name(part.windows for part in parts)
+        allowances = _by_name(part.allowances for part in parts)
+        costs = _by_name(part.costs_us for part in parts)
+        return cls(
+            newest=max((one.newest for one in parts if one.newest is not None), default=None),
+            budget_us=sum(one.budget_us for one in parts),
+            planned=sum(one.planned for one in parts),
+            looked_at=sum(one.looked_at for one in parts),
+            costs_us={name: _mean(each) for name, each in costs.items()},
+            ages=reduce(together, (one.ages for one in parts), None),
+            windows={name: BasicWindows.together(each) for name, each in strips.items()},
+            allowances={name: sum(each) for name, each in allowances.items()},
+            algorithm=next((one.algorithm for one in parts if one.algorithm), ""),
+            driver=next((one.driver for one in parts if one.driver), ""),
+        )
 
     def __add__(self, other: "Details") -> "Details":
-        times = [time for time in (self.newest, other.newest) if time is not None]
-        return Details(
-            newest=max(times, default=None),
-            budget_us=self.budget_us + other.budget_us,
-            planned=self.planned + other.planned,
-            looked_at=self.looked_at + other.looked_at,
-            costs_us=_merged(self.costs_us, other.costs_us, lambda x, y: (x + y) / 2),
-            ages=together(self.ages, other.ages),
-            windows=_merged(self.windows, other.windows, add),
-            allowances=_merged(self.allowances, other.allowances, add),
-            algorithm=self.algorithm or other.algorithm,
-            driver=self.driver or other.driver,
-        )
+        return Details.together([self, other])
 
     def to_json(self) -> str:
         """One line; what is zero, empty or not known is left out."""
@@ -272,19 +258,12 @@ def together(before: Any, later: Any) -> Any:
     return before + later
 
 
-def _mean(values: Sequence[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return _short(sum(known) / len(known))
+def _mean(values: Sequence[float]) -> float:
+    return _short(sum(values) / len(values))
 
 
-def _means(strips: Sequence[BasicWindows | None]) -> tuple[float, ...]:
-    """The mean priority of each basic window, over shards that know one."""
-    known = [strip.priority for strip in strips if strip is not None and strip.priority]
-    return tuple(_mean(values) for values in zip(*known, strict=True))
-
-
-def _merged(mine: Mapping[Any, Any], theirs: Mapping[Any, Any], both: Any) -> dict[Any, Any]:
-    merged = dict(mine)
-    for name, value in theirs.items():
-        merged[name] = both(merged[name], value) if name in merged else value
-    return merged
+def _by_name(parts: Iterable[Mapping[str, Value]]) -> dict[str, list[Value]]:
+    groups: dict[str, list[Value]] = {}
+    for name, value in chain.from_iterable(part.items() for part in parts):
+        groups.setdefault(name, []).append(value)
+    return groups

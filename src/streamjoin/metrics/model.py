@@ -1,18 +1,45 @@
 """`JoinMetrics`: one form for what any join did, in a batch or in many."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, TypeVar
 
-from streamjoin.metrics.counts import half_width, recall_interval, share_found
+from streamjoin.metrics.catalogue import RecallEstimate, share_found
 from streamjoin.metrics.details import Ages, BasicWindows, from_values, to_values, together
 
+AnyMetrics = TypeVar("AnyMetrics", bound="Additive")
 Kind = Literal["window", "plan", "table"]
 """A join of two streams, of many, or with a table."""
 
 
+class Additive:
+    """Metrics that add up over batches in the fields `ADDED`; others are those of the last one."""
+
+    ADDED: ClassVar[tuple[str, ...]]
+
+    @property
+    def counts(self) -> list[float]:
+        """What is added up."""
+        values = vars(self)
+        return [values[name] for name in self.ADDED]
+
+    def having(self: AnyMetrics, values: Mapping[str, Any]) -> AnyMetrics:
+        """The same with other values: as `dataclasses.replace`, but quick enough for each batch."""
+        changed = object.__new__(type(self))
+        vars(changed).update(vars(self), **values)
+        return changed
+
+    def __add__(self: AnyMetrics, later: AnyMetrics) -> AnyMetrics:
+        return later.having(self.sums(later))
+
+    def sums(self: AnyMetrics, later: AnyMetrics) -> dict[str, Any]:
+        """Of what is added up."""
+        before, after = vars(self), vars(later)
+        return {name: before[name] + after[name] for name in self.ADDED}
+
+
 @dataclass(frozen=True)
-class InputMetrics:
+class InputMetrics(Additive):
     """One input of a join.
 
     Parameters
@@ -40,6 +67,11 @@ class InputMetrics:
     0.3
     """
 
+    ADDED: ClassVar = (
+        "rows", "late", "idle_late", "null", "ahead", "dropped", "cut", "alone", "compared",
+        "skipped",
+    )  # fmt: skip
+
     name: str
     rows: int = 0
     late: int = 0
@@ -57,20 +89,11 @@ class InputMetrics:
     @property
     def fraction(self) -> float:
         """The part that was probed: r_1 and r_2 of Gedik et al."""
-        every = self.compared + self.skipped
-        return self.compared / every if every else 1.0
-
-    def __add__(self, later: "InputMetrics") -> "InputMetrics":
-        return replace(later, **_sums(self, later, *_ADDED))
-
-
-_ADDED: Final = (
-    "rows", "late", "idle_late", "null", "ahead", "dropped", "cut", "alone", "compared", "skipped",
-)  # fmt: skip
+        return share_found(self.compared, self.skipped)
 
 
 @dataclass(frozen=True)
-class TableMetrics:
+class TableMetrics(Additive):
     """What a join with a table did besides.
 
     Parameters
@@ -83,6 +106,8 @@ class TableMetrics:
         Table rows in the cache; rows that wait in memory; rows that are put off.
     """
 
+    ADDED: ClassVar = ("hits", "looked_up", "loads", "shed", "reloaded")
+
     hits: int = 0
     looked_up: int = 0
     loads: int = 0
@@ -92,14 +117,19 @@ class TableMetrics:
     waiting_rows: int = 0
     spilled_rows: int = 0
 
-    def __add__(self, later: "TableMetrics") -> "TableMetrics":
-        return replace(
-            later, **_sums(self, later, "hits", "looked_up", "loads", "shed", "reloaded")
-        )
+
+class OverInputs:
+    """A number of a join: the sum of that of all its inputs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, join: "JoinMetrics", owner: object = None) -> int:
+        return sum(getattr(one, self._name) for one in join.inputs)
 
 
 @dataclass(frozen=True)
-class JoinMetrics:
+class JoinMetrics(Additive, RecallEstimate):
     """What a join did in a batch, or (added up) in many.
 
     Counts add up over batches; what is remembered, chosen or measured is that of the last one.
@@ -158,6 +188,12 @@ class JoinMetrics:
     True
     """
 
+    ADDED: ClassVar = (
+        "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
+        "unmet_weight", "work", "selective", "lagging", "cpu_us", "budget_us", "planned",
+        "looked_at",
+    )  # fmt: skip
+
     name: str = "streamjoin"
     kind: Kind = "window"
     batch: int = 0
@@ -193,40 +229,24 @@ class JoinMetrics:
     driver: str = ""
     table: TableMetrics | None = None
 
-    @property
-    def rows_in(self) -> int:
-        """Rows of all inputs."""
-        return self._sum("rows")
-
-    @property
-    def late(self) -> int:
-        """Rows that were too late."""
-        return self._sum("late")
-
-    @property
-    def null(self) -> int:
-        """Rows without a key or a time."""
-        return self._sum("null")
-
-    @property
-    def ahead(self) -> int:
-        """Rows whose time is too far ahead of the clock."""
-        return self._sum("ahead")
-
-    @property
-    def alone(self) -> int:
-        """Rows that came out without a partner."""
-        return self._sum("alone")
-
-    @property
-    def compared(self) -> int:
-        """Comparisons made (of many streams: tuples that probed), where CPU is limited."""
-        return self._sum("compared")
-
-    @property
-    def skipped(self) -> int:
-        """Those that were left out."""
-        return self._sum("skipped")
+    rows_in = OverInputs("rows")
+    """Rows of all inputs."""
+    late = OverInputs("late")
+    """Rows that were too late."""
+    null = OverInputs("null")
+    """Rows without a key or a time."""
+    ahead = OverInputs("ahead")
+    """Rows whose time is too far ahead of the clock."""
+    dropped = OverInputs("dropped")
+    """Rows that were not let in, for the budget."""
+    cut = OverInputs("cut")
+    """Rows that were forgotten before their time, for the budget."""
+    alone = OverInputs("alone")
+    """Rows that came out without a partner."""
+    compared = OverInputs("compared")
+    """Comparisons made (of many streams: tuples that probed), where CPU is limited."""
+    skipped = OverInputs("skipped")
+    """Those that were left out."""
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -236,18 +256,13 @@ class JoinMetrics:
             "late": self.late,
             "null": self.null,
             "ahead": self.ahead,
-            "dropped": self._sum("dropped"),
-            "cut": self._sum("cut"),
+            "dropped": self.dropped,
+            "cut": self.cut,
             "skipped comparisons": self.skipped,
             "stale results": self.stale,
             "put off": table.shed,
         }
         return {cause: n for cause, n in every.items() if n}
-
-    @property
-    def recall(self) -> float | None:
-        """Estimated share of the results that were found; None if not known."""
-        return None if self.recall_interval is None else share_found(self.pairs, self.missed)
 
     @property
     def has_interval(self) -> bool:
@@ -262,14 +277,7 @@ class JoinMetrics:
         """
         if not self.has_interval:
             return (share_found(self.pairs, self.missed),) * 2
-        return recall_interval(
-            self.pairs, self.missed, self.missed_variance, self.unmet, self.unmet_weight
-        )
-
-    @property
-    def recall_error(self) -> float | None:
-        """Half the width of that interval; None if not known."""
-        return half_width(self.recall_interval)
+        return super().recall_interval
 
     @property
     def hit_share(self) -> float | None:
@@ -279,13 +287,14 @@ class JoinMetrics:
         return self.table.hits / self.rows_in if self.rows_in else 0.0
 
     def __add__(self, later: "JoinMetrics") -> "JoinMetrics":
-        return replace(
-            later,
-            **_sums(self, later, *_COUNTS),
-            inputs=_inputs(self.inputs, later.inputs),
-            ages=together(self.ages, later.ages),
-            table=together(self.table, later.table),
-        )
+        inputs = {one.name: one for one in self.inputs}
+        for one in later.inputs:
+            inputs[one.name] = together(inputs.get(one.name), one)
+        sums = self.sums(later)
+        sums["inputs"] = tuple(inputs.values())
+        sums["ages"] = together(self.ages, later.ages)
+        sums["table"] = together(self.table, later.table)
+        return later.having(sums)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; what is zero, empty or not known is left out."""
@@ -307,29 +316,6 @@ class JoinMetrics:
         if "table" in values:
             known["table"] = TableMetrics(**known_fields(TableMetrics, values["table"]))
         return cls(**known)
-
-    def _sum(self, name: str) -> int:
-        return sum(getattr(one, name) for one in self.inputs)
-
-
-_COUNTS: Final = (
-    "batches", "seconds", "pairs", "rows_out", "stale", "missed", "missed_variance", "unmet",
-    "unmet_weight", "work", "selective", "lagging", "cpu_us", "budget_us", "planned",
-    "looked_at",
-)  # fmt: skip
-
-
-def _sums(before: Any, later: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(before, name) + getattr(later, name) for name in names}
-
-
-def _inputs(
-    before: tuple[InputMetrics, ...], later: tuple[InputMetrics, ...]
-) -> tuple[InputMetrics, ...]:
-    known = {one.name: one for one in before}
-    for one in later:
-        known[one.name] = together(known.get(one.name), one)
-    return tuple(known.values())
 
 
 def known_fields(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:

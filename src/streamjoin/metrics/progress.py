@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ DETAILS_FIELD: Final = "details"
 """Name of the list in it of what each shard tells besides."""
 LONGEST_DELAY: Final = 7 * 86_400.0
 """Seconds; rows that are older than that were recorded: nobody waits for them."""
+_FIELDS: Final = frozenset(field.name for field in fields(JoinMetrics))
 _STEP: Final = re.compile(r"(.+) \d+")
 Counters = Mapping[str, Any]
 
@@ -107,15 +108,11 @@ def _plan(operators: list[JoinMetrics]) -> JoinMetrics:
     sums = {name: sum(getattr(one, name) for one in operators) for name in added}
     inputs: dict[str, InputMetrics] = {}
     for one in (one for operator in operators for one in operator.inputs):
-        known = inputs.get(one.name)
-        inputs[one.name] = one if known is None else _both(known, one)
+        known = inputs.get(one.name, InputMetrics(one.name))
+        # Of one batch, unlike over batches, sizes are added up too.
+        rows, size = known.state_rows + one.state_rows, known.state_bytes + one.state_bytes
+        inputs[one.name] = replace(known + one, state_rows=rows, state_bytes=size)
     return replace(last, **sums, inputs=tuple(inputs.values()))
-
-
-def _both(mine: InputMetrics, theirs: InputMetrics) -> InputMetrics:
-    """An input of two operators, in one batch: unlike over batches, sizes are added up too."""
-    rows, size = mine.state_rows + theirs.state_rows, mine.state_bytes + theirs.state_bytes
-    return replace(mine + theirs, state_rows=rows, state_bytes=size)
 
 
 def _metrics(name: str, counters: Counters, when: Mapping[str, Any]) -> JoinMetrics:
@@ -125,48 +122,29 @@ def _metrics(name: str, counters: Counters, when: Mapping[str, Any]) -> JoinMetr
         of_kind = _of_table
     elif "results" in counters:
         of_kind = _of_many
-    metrics = of_kind(counters)
+    details = {field: value for field, value in vars(told).items() if field in _FIELDS}
+    # All kinds of joins have some counters, which are called as what they are read as.
+    alike = {field: value or 0 for field, value in counters.items() if field in _FIELDS}
+    metrics = JoinMetrics(name, **when, **{**details, **alike, **of_kind(counters)})
     end = when["at"] + when["seconds"]
     behind = None if told.newest is None else max(0.0, end - told.newest / 1e6)
     return replace(
         metrics,
-        name=name,
-        **when,
-        **_same(counters),
-        budget_us=told.budget_us,
-        planned=told.planned,
-        looked_at=told.looked_at,
-        costs_us=told.costs_us,
         behind=None if behind is None or behind > LONGEST_DELAY else round(behind, 3),
-        ages=told.ages,
-        windows=told.windows,
         allowances={name: round(n, 2) for name, n in told.allowances.items()},
         algorithm=told.algorithm or metrics.algorithm,
-        driver=told.driver,
     )
 
 
-def _same(counters: Counters) -> dict[str, Any]:
-    """What all kinds of joins count alike."""
-    names = ("stale", "missed", "missed_variance", "unmet", "unmet_weight", "state_bytes",
-             "held_rows", "work", "busiest", "hot_keys", "selective", "lagging",
-             "cpu_us")  # fmt: skip
-    return {name: counters.get(name) or 0 for name in names}
-
-
-def _of_two(counters: Counters) -> JoinMetrics:
-    inputs = tuple(_input(counters, side, "compared") for side in ("left", "right"))
+def _of_two(counters: Counters) -> dict[str, Any]:
     methods = {method: _n(counters, f"by_{method}") for method in ("batch", "hash", "nested")}
-    return JoinMetrics(
-        inputs=inputs,
-        pairs=_n(counters, "pairs"),
-        rows_out=_n(counters, "rows_out"),
-        state_rows=_n(counters, "state_rows"),
-        algorithm=", ".join(f"{method} {n}" for method, n in methods.items() if n),
-    )
+    return {
+        "inputs": tuple(_input(counters, side, "compared") for side in ("left", "right")),
+        "algorithm": ", ".join(f"{method} {n}" for method, n in methods.items() if n),
+    }
 
 
-def _of_many(counters: Counters) -> JoinMetrics:
+def _of_many(counters: Counters) -> dict[str, Any]:
     names = [name.removeprefix("rows_") for name in counters if name.startswith("rows_")]
     streams = [name for name in names if name != "out" and TOGETHER not in name]
     inputs = [_input(counters, name, "probed") for name in streams]
@@ -179,33 +157,25 @@ def _of_many(counters: Counters) -> JoinMetrics:
     )
     if between != InputMetrics("intermediate"):
         inputs.append(between)
-    return JoinMetrics(
-        kind="plan",
-        inputs=tuple(inputs),
-        pairs=_n(counters, "results"),
-        rows_out=_n(counters, "rows_out"),
-        state_rows=_n(counters, "state_rows"),
-    )
+    return {"kind": "plan", "inputs": tuple(inputs), "pairs": _n(counters, "results")}
 
 
-def _of_table(counters: Counters) -> JoinMetrics:
-    names = ("rows", "null", "alone")
-    table = TableMetrics(**{name: _n(counters, name) for name in TableMetrics.__dataclass_fields__})
-    return JoinMetrics(
-        kind="table",
-        inputs=(InputMetrics("stream", **{name: _n(counters, name) for name in names}),),
-        pairs=_n(counters, "pairs"),
-        rows_out=_n(counters, "pairs") + _n(counters, "alone"),
-        state_rows=table.cached_rows + table.waiting_rows + table.spilled_rows,
-        table=table,
-    )
+def _of_table(counters: Counters) -> dict[str, Any]:
+    rows, null, alone = (_n(counters, name) for name in ("rows", "null", "alone"))
+    table = TableMetrics(**{one.name: _n(counters, one.name) for one in fields(TableMetrics)})
+    return {
+        "kind": "table",
+        "inputs": (InputMetrics("stream", rows=rows, null=null, alone=alone),),
+        "rows_out": _n(counters, "pairs") + alone,
+        "state_rows": table.cached_rows + table.waiting_rows + table.spilled_rows,
+        "table": table,
+    }
 
 
 def _input(counters: Counters, name: str, compared: str) -> InputMetrics:
     """What was counted of one input; `compared` is the word for its comparisons."""
-    fields = (field for field in InputMetrics.__dataclass_fields__ if field != "name")
-    words = {"compared": compared}
-    return InputMetrics(name, **{f: _n(counters, f"{words.get(f, f)}_{name}") for f in fields})
+    names = {field.name: field.name for field in fields(InputMetrics)[1:]} | {"compared": compared}
+    return InputMetrics(name, **{f: _n(counters, f"{word}_{name}") for f, word in names.items()})
 
 
 def _n(counters: Counters, name: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from streamjoin.metrics.model import JoinMetrics
-from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, RecordFile, Started
+from streamjoin.metrics.records import BatchDone, Decision, Ended, Record, RecordFile
 
 logger = logging.getLogger("streamjoin.decisions")
 
@@ -88,11 +88,10 @@ class Remarks:
 
 
 def _mode(metrics: JoinMetrics) -> int:
-    left_out = metrics.left_out
-    if left_out.get("dropped") or metrics.lagging:
+    if metrics.dropped or metrics.lagging:
         return TURNING_AWAY
     puts_off = metrics.table is not None and metrics.table.spilled_rows > 0
-    in_part = metrics.selective or left_out.get("cut") or _skips_tuples(metrics) or puts_off
+    in_part = metrics.selective or metrics.cut or _skips_tuples(metrics) or puts_off
     return IN_PART if in_part else EXACT
 
 
@@ -102,24 +101,23 @@ def _skips_tuples(metrics: JoinMetrics) -> bool:
 
 
 def _said(metrics: JoinMetrics) -> list[str]:
-    left_out, said = metrics.left_out, []
-    dropped, cut = left_out.get("dropped", 0), left_out.get("cut", 0)
+    said = []
     if metrics.lagging:
         said.append("to receive rows alone takes more than the budget")
-        said += [] if dropped else ["batches take longer"]
+        said += [] if metrics.dropped else ["batches take longer"]
     if metrics.selective:
         done, every = metrics.compared, metrics.compared + metrics.skipped
         said.append(f"load {every / done:.2g}x the budget" if done else "no time for comparisons")
-    if dropped:
-        said.append(f"turning away {dropped:,} of {metrics.rows_in:,} rows")
+    if metrics.dropped:
+        said.append(f"turning away {metrics.dropped:,} of {metrics.rows_in:,} rows")
     if metrics.selective:
         parts = (f"{one.fraction:.0%} of the {one.name}" for one in metrics.inputs)
         said.append(f"probing {' and '.join(parts)} window")
     if _skips_tuples(metrics):
         part = metrics.compared / (metrics.compared + metrics.skipped)
         said.append(f"probing with {part:.0%} of the tuples")
-    if cut:
-        said.append(f"forgetting {cut:,} rows before their window ends")
+    if metrics.cut:
+        said.append(f"forgetting {metrics.cut:,} rows before their window ends")
     if metrics.table is not None and metrics.table.spilled_rows:
         said.append(f"{metrics.table.spilled_rows:,} rows are put off")
     return [text.replace("%", " %") for text in said]
@@ -130,9 +128,10 @@ class Recorder:
 
     Examples
     --------
+    >>> from streamjoin.metrics.records import Started
     >>> seen = []
     >>> recorder = Recorder("calls", [lambda query, record: seen.append(record)])
-    >>> recorder.start(Started("calls"))
+    >>> recorder.tell(Started("calls"))
     >>> recorder.see([JoinMetrics(at=10.0, seconds=2.0)])
     []
     >>> recorder.end()
@@ -144,28 +143,25 @@ class Recorder:
         self.query, self._on_record = query, on_record
         self._remarks: dict[str, Remarks] = {}
 
-    def start(self, started: Started) -> None:
-        """The query was started."""
-        self._tell(started)
-
     def see(self, joins: Iterable[JoinMetrics]) -> list[Decision]:
         """A batch has ended; what its joins do differently from now on."""
         decisions = []
         for metrics in joins:
-            self._tell(BatchDone(metrics))
+            self.tell(BatchDone(metrics))
             text = self._remarks.setdefault(metrics.name, Remarks()).see(metrics)
             if text is not None:
                 at = round(metrics.at + metrics.seconds, 3)
                 decisions.append(Decision(at, metrics.name, metrics.batch, text))
         for decision in decisions:
-            self._tell(decision)
+            self.tell(decision)
         return decisions
 
     def end(self, error: str = "") -> None:
         """The query has stopped; with an error if it failed."""
-        self._tell(Ended(round(time.time(), 3), error))
+        self.tell(Ended(round(time.time(), 3), error))
 
-    def _tell(self, record: Record) -> None:
+    def tell(self, record: Record) -> None:
+        """Hand a record to all who take them; the first is that the query was started."""
         for take in self._on_record:
             take(self.query, record)
 

@@ -184,7 +184,7 @@ class RecordListener(StreamingQueryListener):
                 started = self._explained(started, execution)
             takers = [*self._takers, *to_files]
             self._recorders[run] = Recorder(started.query, takers)
-            self._recorders[run].start(started)
+            self._recorders[run].tell(started)
         return self._recorders[run]
 
     def _explained(self, started: Started, execution: Any) -> Started:

@@ -152,7 +152,7 @@ class Copies:
             draft.replace(draft.with_suffix(".arrow"))
         finally:
             draft.unlink(missing_ok=True)  # of what failed, for instance as the disk is full
-            self._reader.keep({})
+            self._reader.close()
 
 
 def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:

@@ -1,14 +1,13 @@
-"""A database behind ADBC: queries that are tried again, and what differs from one to another."""
+"""A database behind ADBC: queries that are tried again, and what is asked of a table in it."""
 
 import importlib
 import logging
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import ModuleType
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
-from urllib.parse import quote, unquote
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +17,6 @@ from streamjoin.errors import ConfigError, DataError, MissingExtraError, TableEr
 from streamjoin.tables.base import KeyColumns
 from streamjoin.tables.failures import Tries
 
-_HOPEFUL: Final = {
-    "connect_timeout": 5,
-    "tcp_user_timeout": 15_000,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-}
-"""How soon it is noticed that a machine, or the way to it, is gone: half a minute at most."""
-_LOGIN: Final = re.compile(r"\A[^/@]*@")  # as PostgreSQL reads it: what a ? is in is no option
 _PASSWORDS: Final = (re.compile(r"://[^:@/?]*:(.*)@"), re.compile(r"[?&]\w*password=([^&]+)"))
 _GONE: Final = ("08", "40", "53", "57P")  # SQLSTATE: no connection, conflict, too busy, shut down
 _REFUSED: Final = re.compile(  # what a server says that will not say anything else the next time
@@ -101,107 +91,6 @@ class Address:
         return " ".join(text.split())
 
 
-class Database:
-    """A connection that is made when it is needed, and made again when it was lost.
-
-    Queries are tried again for `patience` seconds (0: never; None: as long as usual). For messages
-    there are the name of the table, and what cannot be done with it.
-    """
-
-    def __init__(
-        self, address: Address, table: str, patience: float | None = None, doing: str = "read"
-    ) -> None:
-        self.address, self.table, self._patience, self._doing = address, table, patience, doing
-        self._driver = _driver(address.kind or "")
-        self._connection: Any = None
-
-    def query(self, sql: str, parameters: pa.RecordBatch | None = None) -> pa.Table:
-        """The rows of a query; tried again if the database has gone away meanwhile."""
-        return self.attempt(lambda connection: self._fetch(connection, sql, parameters))
-
-    def attempt(self, work: Callable[[Any], T]) -> T:
-        """What a function makes of a connection, which commits each statement by itself.
-
-        It is called again, with a new connection, if the database has gone away meanwhile.
-        """
-        tries = Tries(self._patience)
-        while True:
-            try:
-                if self._connection is None:
-                    self._connection = self._connect()
-                return work(self._connection)
-            except self._driver.Error as error:
-                self.close()
-                said = self.address.hide(str(error))
-                if not _is_gone(error):
-                    raise DataError(f"{self._cannot}: {said}") from None
-            if _REFUSED.search(said):
-                why = f"does not let us in ({said}); correct user, password or database in the uri"
-                raise self._failed(why)
-            _log.warning("%s: no answer (%s)", self.table, said)
-            if not tries.again():
-                why = f"does not answer ({said}); see that it runs, then start the query again"
-                raise self._failed(why)
-
-    def _fetch(self, connection: Any, sql: str, parameters: pa.RecordBatch | None) -> pa.Table:
-        # A new cursor each time: one that has failed may skip rows of its next query.
-        with connection.cursor() as cursor:
-            if self.address.kind == "sqlite":
-                # Types are taken from the first rows: let them be all rows.
-                cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": 1 << 20})
-            cursor.execute(sql, parameters=parameters)
-            return cursor.fetch_arrow_table()
-
-    def _connect(self) -> Any:
-        uri = self.address.uri
-        if self.address.kind == "sqlite":
-            path = self.address.path
-            if not Path(path).is_file():
-                raise TableError(
-                    f"the table {self.table!r} cannot be {self._doing}: there is no file {path}; "
-                    "name the file of an SQLite database"
-                )
-            uri = f"file:{quote(path)}?mode=ro"
-        else:
-            rest = _LOGIN.sub("", uri.partition("://")[2], count=1)
-            added = [f"{name}={n}" for name, n in _HOPEFUL.items() if f"{name}=" not in rest]
-            uri += ("&" if "?" in rest else "?") + "&".join(added)
-        return self._driver.connect(uri, autocommit=True)
-
-    @property
-    def _cannot(self) -> str:
-        return f"the table {self.table!r} in {self.address.safe} cannot be {self._doing}"
-
-    def _failed(self, why: str) -> TableError:
-        return TableError(f"{self._cannot}: the database {why}")
-
-    def close(self) -> None:
-        """Close the connection; the next query makes a new one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            try:
-                connection.close()
-            except self._driver.Error:
-                _log.debug("%s: a broken connection could not be closed", self.table)
-
-
-def _driver(kind: str) -> ModuleType:
-    name = f"adbc_driver_{kind}"
-    try:
-        return importlib.import_module(f"{name}.dbapi")
-    except ImportError:
-        missing = MissingExtraError.of("sql", name)
-        raise missing from None
-
-
-def _is_gone(error: Any) -> bool:
-    """Whether it is the database that fails and not the query."""
-    state = getattr(error, "sqlstate", None)
-    if state:
-        return bool(state.startswith(_GONE))
-    return type(error).__name__ == "OperationalError" or "locked" in str(error)
-
-
 class Column(NamedTuple):
     """A column: its name, its type in SQL and in Arrow, and the expression that selects it."""
 
@@ -236,37 +125,129 @@ class Layout:
         return np.maximum(partitions, 0).astype(np.int32)
 
 
-class Dialect(Protocol):
-    """One kind of database."""
+class Database(ABC):
+    """A table in a database, over a connection that is made when needed and again when it was lost.
 
-    def columns(self, database: Database) -> list[Column]:
+    Queries are tried again for `patience` seconds (0: never; None: as long as usual). For messages
+    there are the name of the table, and what cannot be done with it. There is a class for each kind
+    of database, which says how it is asked.
+    """
+
+    _PLACE: ClassVar[tuple[str, str]]
+    """What says where a row is, and how a number of it is written."""
+    _TABLES: ClassVar[str]
+    """Query for the names of tables there are."""
+    _OPTIONS: ClassVar[dict[str, int]] = {}
+    """What the driver is told before a query."""
+
+    def __init__(
+        self, address: Address, table: str, patience: float | None = None, doing: str = "read"
+    ) -> None:
+        self.address, self.table, self._patience, self._doing = address, table, patience, doing
+        name = f"adbc_driver_{address.kind}"
+        try:
+            self._driver = importlib.import_module(f"{name}.dbapi")
+        except ImportError:
+            missing = MissingExtraError.of("sql", name)
+            raise missing from None
+        self._connection: Any = None
+
+    @property
+    def from_(self) -> str:
+        """The table's name as SQL has it."""
+        return quoted(self.table)
+
+    @abstractmethod
+    def columns(self) -> list[Column]:
         """The table's columns; none if there is no such table."""
 
-    def tables(self, database: Database) -> list[str]:
-        """The names of tables there are."""
-
-    def from_(self, database: Database) -> str:
-        """The table's name as SQL has it."""
-
-    def layout(self, database: Database, rows_per_partition: int) -> Layout:
+    @abstractmethod
+    def layout(self, rows_per_partition: int) -> Layout:
         """Cut the table into partitions."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Something cheap that is another text when the table has changed."""
+
+    @abstractmethod
+    def indexes(self) -> list[tuple[tuple[str, ...], bool]]:
+        """The columns of each index, and whether it lets no two rows have the same values."""
+
+    @abstractmethod
+    def rows(self, wanted: str, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
+        """The `wanted` columns of rows that have one of these keys, which are distinct."""
+
+    @abstractmethod
+    def places(self, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
+        """Pairs of a key's position and the place of a row that has it."""
+
+    @abstractmethod
+    def _uri(self) -> str:
+        """What the driver is told to connect to."""
+
+    def tables(self) -> list[str]:
+        """The names of tables there are."""
+        return [str(name) for name in self.query(self._TABLES).column(0).to_pylist()]
 
     def within(self, low: int | None, high: int | None) -> str:
         """Condition that a row is at a place from `low` to before `high`."""
+        name, number = self._PLACE
+        bounds = ((">=", low), ("<", high))
+        said = [f"{name} {sign} {number.format(at)}" for sign, at in bounds if at is not None]
+        return " AND ".join(said) or "1 = 1"
 
-    def version(self, database: Database) -> str:
-        """Something cheap that is another text when the table has changed."""
+    def query(self, sql: str, parameters: pa.RecordBatch | None = None) -> pa.Table:
+        """The rows of a query; tried again if the database has gone away meanwhile."""
+        return self.attempt(lambda connection: self._fetch(connection, sql, parameters))
 
-    def indexes(self, database: Database) -> list[tuple[tuple[str, ...], bool]]:
-        """The columns of each index, and whether it lets no two rows have the same values."""
+    def attempt(self, work: Callable[[Any], T]) -> T:
+        """What a function makes of a connection, which commits each statement by itself.
 
-    def rows(
-        self, database: Database, wanted: str, key: Sequence[Column], keys: KeyColumns
-    ) -> pa.Table:
-        """The `wanted` columns of rows that have one of these keys, which are distinct."""
+        It is called again, with a new connection, if the database has gone away meanwhile.
+        """
+        tries = Tries(self._patience)
+        cannot = f"the table {self.table!r} in {self.address.safe} cannot be {self._doing}"
+        while True:
+            try:
+                if self._connection is None:
+                    self._connection = self._driver.connect(self._uri(), autocommit=True)
+                return work(self._connection)
+            except self._driver.Error as error:
+                self.close()
+                said = self.address.hide(str(error))
+                if not _is_gone(error):
+                    raise DataError(f"{cannot}: {said}") from None
+            if _REFUSED.search(said):
+                why = f"does not let us in ({said}); correct user, password or database in the uri"
+                raise TableError(f"{cannot}: the database {why}")
+            _log.warning("%s: no answer (%s)", self.table, said)
+            if not tries.again():
+                why = f"does not answer ({said}); see that it runs, then start the query again"
+                raise TableError(f"{cannot}: the database {why}")
 
-    def places(self, database: Database, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
-        """Pairs of a key's position and the place of a row that has it."""
+    def _fetch(self, connection: Any, sql: str, parameters: pa.RecordBatch | None) -> pa.Table:
+        # A new cursor each time: one that has failed may skip rows of its next query.
+        with connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**self._OPTIONS)
+            cursor.execute(sql, parameters=parameters)
+            return cursor.fetch_arrow_table()
+
+    def close(self) -> None:
+        """Close the connection; the next query makes a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except self._driver.Error:
+                _log.debug("%s: a broken connection could not be closed", self.table)
+
+
+def _is_gone(error: Any) -> bool:
+    """Whether it is the database that fails and not the query."""
+    state = getattr(error, "sqlstate", None)
+    if state:
+        return bool(state.startswith(_GONE))
+    return type(error).__name__ == "OperationalError" or "locked" in str(error)
 
 
 def quoted(name: str) -> str:

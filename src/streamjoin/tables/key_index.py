@@ -6,49 +6,187 @@ numbers of other partitions do not change. What is damaged is made again.
 """
 
 import fcntl
+import json
+import logging
+import os
 import uuid
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamjoin._private import make_private, open_private
 from streamjoin._typing import Keys
+from streamjoin.core.sealed import parse_json
 from streamjoin.errors import TableError
-from streamjoin.tables.base import Changes
+from streamjoin.tables.base import Changes, Located
+from streamjoin.tables.copies import Copies
 from streamjoin.tables.failures import Tries
-from streamjoin.tables.index_contents import LIST, Contents, Covered, IndexView
-from streamjoin.tables.key_segments import MAX_TWICE, KeySort, note, write_segment
-from streamjoin.tables.parquet_files import Rows, Stamp
+from streamjoin.tables.key_segments import (
+    MAX_TWICE,
+    KeySort,
+    Places,
+    Segment,
+    Written,
+    is_whole,
+    note,
+    write_segment,
+)
+from streamjoin.tables.parquet_files import Reader, Rows, Stamp
 
 _MAX_SEGMENTS: Final = 8
 _MAX_ROWS: Final = 2**31 - 1
 _LOCK: Final = "lock"
+LIST: Final = "index.json"
+_FORM: Final = 1
+
+_log = logging.getLogger(__name__)
 
 
-class Source(Protocol):
-    """How an index reads a table; a file's parts are the partitions."""
+@dataclass(frozen=True)
+class Covered:
+    """A file in the index: its parts are the partitions from `first` on."""
 
-    by_row: bool
-    """Whether the index says which row has a key, and not only which partition."""
+    path: str
+    stamp: Stamp
+    first: int
+    rows: tuple[int, ...]
+    is_gone: bool = False
 
-    def files(self) -> dict[str, Stamp]:
+    @property
+    def partitions(self) -> range:
+        """Numbers of its partitions."""
+        return range(self.first, self.first + len(self.rows))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What an index covers; it has another name when partitions have been numbered anew.
+
+    Examples
+    --------
+    >>> contents = Contents("x", (Covered("a.parquet", (10, 7), first=0, rows=(5, 5)),))
+    >>> contents.n_partitions, list(contents.live)
+    (2, ['a.parquet'])
+    """
+
+    name: str
+    files: tuple[Covered, ...] = ()  # also those that are gone, by their partitions' numbers
+    segments: tuple[tuple[str, Written], ...] = ()  # by name
+    twice: tuple[int, ...] = ()  # keys that seem to be there more than once
+
+    @property
+    def live(self) -> dict[str, Covered]:
         """The files there are."""
+        return {file.path: file for file in self.files if not file.is_gone}
 
-    def has(self, path: str, stamp: Stamp) -> bool:
-        """Whether a file that was read before need not be read again."""
+    @property
+    def n_partitions(self) -> int:
+        """Partitions of all files, also of those that are gone."""
+        return sum(len(file.rows) for file in self.files)
 
-    def rows_of(self, path: str, stamp: Stamp) -> tuple[int, ...]:
-        """How many rows each part of a file has."""
+    @property
+    def version(self) -> str:
+        """The same for the same files, if their partitions have the same numbers."""
+        said = sorted((path, file.stamp, file.first) for path, file in self.live.items())
+        return f"{len(said)}-{zlib.crc32(repr(said).encode()):08x}"
 
-    def keys_of(self, path: str, stamp: Stamp, part: int) -> Iterator[tuple[Keys, Rows]]:
-        """The keys of a part, and the rows in it that have them; a few at a time."""
+    def save(self, folder: Path) -> None:
+        """Write the list in place of the one before; a reader never sees half of it."""
+        said = {
+            "form": _FORM,
+            "name": self.name,
+            "files": [[f.path, f.stamp, f.first, f.rows, f.is_gone] for f in self.files],
+            "segments": [[name, *vars(written).values()] for name, written in self.segments],
+            "twice": self.twice,
+        }
+        text = json.dumps(said)
+        draft = folder / f"{LIST}.new"
+        with open_private(draft, "w") as file:
+            file.write(f"{zlib.crc32(text.encode()):08x}\n{text}")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(folder / LIST)
 
-    def keep(self, files: dict[str, Stamp]) -> None:
-        """Hold these files and let go of all others."""
+    @classmethod
+    def load(cls, folder: Path) -> "Contents | None":
+        """The stored list; None if there is none, or (with a warning) none that can be used."""
+        path = folder / LIST
+        try:
+            crc, text = path.read_text(encoding="utf-8").split("\n", 1)
+            said = parse_json(text)
+            if int(crc, 16) != zlib.crc32(text.encode()) or said["form"] != _FORM:
+                raise ValueError("it is damaged or of another version")
+            files = tuple(
+                Covered(path, (stamp[0], stamp[1]), first, tuple(rows), gone)
+                for path, stamp, first, rows, gone in said["files"]
+            )
+            segments = tuple((name, Written(*numbers)) for name, *numbers in said["segments"])
+            return cls(said["name"], files, segments, tuple(said["twice"]))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _log.warning("%s: the index of the table's keys is made again (%s)", path, error)
+            return None
+
+    def is_whole(self, folder: Path) -> bool:
+        """Whether all segments are as they were written."""
+        for name, written in self.segments:
+            if not is_whole(folder / name, written):
+                _log.warning("%s: damaged; the index of the table's keys is made again", name)
+                return False
+        return True
+
+
+class IndexView:
+    """What is covered at one time, and where keys are in it: numbers of rows, or of partitions."""
+
+    def __init__(
+        self, folder: Path, contents: Contents, by_row: bool, before: "IndexView | None" = None
+    ) -> None:
+        known: dict[str, Segment] = before.segments if before else {}
+        self.contents = contents
+        self.segments: dict[str, Segment] = {
+            name: known.get(name) or Segment(folder / name, written)
+            for name, written in contents.segments
+        }
+        sizes = np.array([n for file in contents.files for n in file.rows], np.int64)
+        gone = [file.is_gone for file in contents.files for _ in file.rows]
+        self.partition_rows = np.where(gone, 0, sizes)
+        self._starts = np.cumsum(sizes) - sizes if by_row else None
+
+    def find(self, keys: Keys) -> tuple[Rows, Places]:
+        """Pairs of positions in `keys` and places that have them."""
+        rows, places, partitions = self._search(keys)
+        here = self.partition_rows[partitions] > 0
+        return rows[here], places[here]
+
+    def locate(self, keys: Keys, with_gone: bool = False) -> Located:
+        """Pairs of positions in `keys` and partitions, if asked also of files that are gone."""
+        rows, _, partitions = self._search(keys)
+        # What is the same is next to each other: it comes from one segment.
+        keep = np.ones(len(rows), np.bool_)
+        keep[1:] = (rows[1:] != rows[:-1]) | (partitions[1:] != partitions[:-1])
+        if not with_gone:
+            keep &= self.partition_rows[partitions] > 0
+        return rows[keep], partitions[keep]
+
+    def _search(self, keys: Keys) -> tuple[Rows, Places, NDArray[np.int32]]:
+        order = None if np.all(keys[1:] >= keys[:-1]) else np.argsort(keys)
+        wanted = np.ascontiguousarray(keys if order is None else keys[order])
+        parts = [part for s in self.segments.values() for part in s.locate(wanted)]
+        rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)])
+        places = np.concatenate([np.empty(0, np.int32), *(places for _, places in parts)])
+        partitions = places
+        if self._starts is not None:
+            # Parts without rows begin where the next one does: the last of them is meant.
+            partitions = (np.searchsorted(self._starts, places, "right") - 1).astype(np.int32)
+        return (rows if order is None else order[rows]), places, partitions
 
 
 class KeyIndex:
@@ -57,7 +195,7 @@ class KeyIndex:
     Processes of one machine may share its folder: one makes the index, the others wait for it.
     """
 
-    def __init__(self, folder: Path, memory: int, source: Source, is_unique: bool) -> None:
+    def __init__(self, folder: Path, memory: int, source: Copies | Reader, is_unique: bool) -> None:
         self._folder, self._memory = folder, memory
         self._source, self._is_unique = source, is_unique
         self.view = self._viewed(Contents(""))

@@ -27,7 +27,7 @@ from streamjoin.tables.copies import Copies
 from streamjoin.tables.failures import duplicate_key
 from streamjoin.tables.key_index import KeyIndex
 from streamjoin.tables.key_segments import Places
-from streamjoin.tables.parquet_files import Folder, Reader, RowGroups
+from streamjoin.tables.parquet_files import Folder, Reader
 
 _SIGNED: Final = {
     pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(),
@@ -45,7 +45,6 @@ class OpenParquet:
     """
 
     has_index = knows_places = True
-    partition_rows: NDArray[np.int64]
 
     def __init__(self, table: "ParquetTable", folder: Path | None, memory: int) -> None:
         self._table = table
@@ -57,7 +56,7 @@ class OpenParquet:
         self._bytes_per_row: float | None = None
         folder = folder / f"keys-{zlib.crc32(said.encode()):08x}"
         where = Folder(table.path), table.schema, table.key
-        self._parts = Copies(*where, folder / "copies", memory) if table.copy else RowGroups(*where)
+        self._parts = Copies(*where, folder / "copies", memory) if table.copy else Reader(*where)
         self._index = KeyIndex(folder, memory, self._parts, table.is_unique)
         self.refresh()
 
@@ -124,8 +123,7 @@ class OpenParquet:
         self._firsts = np.array([file.first for file in files], np.int64)
         sizes = [sum(file.rows) for file in files]
         self._first_rows = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
-        rows = [n * (not file.is_gone) for file in files for n in file.rows]
-        self.partition_rows = np.array(rows, np.int64)
+        self.partition_rows = self._index.view.partition_rows
         self._bytes_per_row = None
         if self._table.is_unique:
             self._refuse_duplicates(self._index.view.contents.twice)
@@ -234,7 +232,7 @@ def parquet_table(
         )
     reader = Reader(folder)
     schema = _plain(reader.file(*next(iter(files.items()))).schema_arrow)
-    reader.keep({})
+    reader.close()
     names = check_key(schema, key)
     if columns is not None:
         wanted = {*names, *check_columns(schema, columns, "columns")}

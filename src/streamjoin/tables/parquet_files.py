@@ -82,11 +82,18 @@ class Folder:
 
 
 class Reader:
-    """Reads row groups; keeps the files it read last open, so that a file replaced stays whole."""
+    """A table whose partitions are row groups; the index says which of them have a key.
 
-    def __init__(self, folder: Folder, schema: pa.Schema | None = None) -> None:
+    It keeps the files that it read last open, so that a file replaced stays whole.
+    """
+
+    by_row = False
+
+    def __init__(
+        self, folder: Folder, schema: pa.Schema | None = None, key: Sequence[str] = ()
+    ) -> None:
         self._system, _ = folder.connect()
-        self._schema = schema
+        self.files, self._schema, self._key = folder.files, schema, key
         self._open: OrderedDict[tuple[str, Stamp], pq.ParquetFile] = OrderedDict()
 
     def file(self, path: str, stamp: Stamp) -> pq.ParquetFile:
@@ -136,6 +143,19 @@ class Reader:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
 
+    def has(self, path: str, stamp: Stamp) -> bool:
+        """Whether a file that was read before need not be read again: only its keys were needed."""
+        return True
+
+    def keys_of(self, path: str, stamp: Stamp, group: int) -> Iterator[tuple[Keys, Rows]]:
+        """Keys of a row group that are not null."""
+        for rows in self.parts(path, stamp, group, self._key):
+            yield key_numbers(key_columns(rows, self._key))
+
+    def close(self) -> None:
+        """Close all files."""
+        self.keep({})
+
     def keep(self, files: dict[str, Stamp]) -> None:
         """Close all files but these."""
         for path, stamp in [file for file in self._open if files.get(file[0]) != file[1]]:
@@ -177,26 +197,3 @@ def _unreadable(path: str, error: Exception | str) -> TableError:
         f"the file {path} cannot be read: it is damaged, or has changed since the table was "
         f"looked at ({said}); refresh the table, or write the file again"
     )
-
-
-class RowGroups(Reader):
-    """A table whose partitions are row groups; the index says which of them have a key."""
-
-    by_row = False
-
-    def __init__(self, folder: Folder, schema: pa.Schema, key: Sequence[str]) -> None:
-        super().__init__(folder, schema)
-        self.files, self._key = folder.files, key
-
-    def has(self, path: str, stamp: Stamp) -> bool:
-        """Always: nothing but its keys was needed."""
-        return True
-
-    def keys_of(self, path: str, stamp: Stamp, part: int) -> Iterator[tuple[Keys, Rows]]:
-        """Keys of a row group that are not null."""
-        for rows in self.parts(path, stamp, part, self._key):
-            yield key_numbers(key_columns(rows, self._key))
-
-    def close(self) -> None:
-        """Close all files."""
-        self.keep({})

@@ -13,6 +13,15 @@ from streamjoin.tables.database import Column, Database, Layout, quoted
 
 _SAMPLED_PAGES: Final = 64
 """Pages whose rows are counted where the server has no estimate."""
+_HOPEFUL: Final = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 15_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""How soon it is noticed that a machine, or the way to it, is gone: half a minute at most."""
+_LOGIN: Final = re.compile(r"\A[^/@]*@")  # as PostgreSQL reads it: what a ? is in is no option
 _NUMERIC: Final = re.compile(r"numeric\((\d+),(\d+)\)")
 _KINDS: Final = {
     "boolean": pa.bool_(),
@@ -43,98 +52,90 @@ def arrow_type(sql_type: str) -> pa.DataType:
     return _KINDS.get(re.sub(r"\(\d+\)", "", sql_type), pa.string())
 
 
-class Postgresql:
-    """Tables of a PostgreSQL server."""
+class Postgresql(Database):
+    """A table of a PostgreSQL server."""
 
-    def columns(self, database: Database) -> list[Column]:
+    _PLACE = "ctid", "'({},0)'::tid"
+    _TABLES = (  # those that a plain name finds
+        "SELECT relname::text FROM pg_class WHERE pg_table_is_visible(oid) "
+        "AND relkind IN ('r', 'm', 'p', 'v') AND relnamespace <> 'pg_catalog'::regnamespace"
+    )
+
+    def columns(self) -> list[Column]:
         """By the server's catalogue; what Arrow has no type for comes as text."""
         sql = (
             "SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute "
-            f"WHERE attrelid = {self._oid(database)} AND attnum > 0 AND NOT attisdropped "
+            f"WHERE attrelid = {self._oid} AND attnum > 0 AND NOT attisdropped "
             "ORDER BY attnum"
         )
-        return [_column(row["attname"], row["type"]) for row in database.query(sql).to_pylist()]
+        return [_column(row["attname"], row["type"]) for row in self.query(sql).to_pylist()]
 
-    def tables(self, database: Database) -> list[str]:
-        """Tables that a plain name finds."""
-        sql = (
-            "SELECT relname::text FROM pg_class WHERE pg_table_is_visible(oid) "
-            "AND relkind IN ('r', 'm', 'p', 'v') AND relnamespace <> 'pg_catalog'::regnamespace"
-        )
-        return [str(name) for name in database.query(sql).column(0).to_pylist()]
-
-    def from_(self, database: Database) -> str:
+    @property
+    def from_(self) -> str:
         """The table's name, with its schema if that is in front of it."""
-        return ".".join(quoted(part) for part in database.table.split("."))
+        return ".".join(quoted(part) for part in self.table.split("."))
 
-    def _oid(self, database: Database) -> str:
-        name = self.from_(database).replace("'", "''")
+    @property
+    def _oid(self) -> str:
+        name = self.from_.replace("'", "''")
         return f"to_regclass('{name}')"
 
-    def layout(self, database: Database, rows_per_partition: int) -> Layout:
+    def layout(self, rows_per_partition: int) -> Layout:
         """Ranges of pages with about as many rows."""
         sql = (
             "SELECT relkind::text, reltuples::float8 AS rows, relpages::float8 AS known, "
             "(pg_relation_size(oid) / current_setting('block_size')::bigint)::bigint AS pages "
-            f"FROM pg_class WHERE oid = {self._oid(database)}"
+            f"FROM pg_class WHERE oid = {self._oid}"
         )
-        table = database.query(sql).to_pylist()[0]
+        table = self.query(sql).to_pylist()[0]
         if table["relkind"] not in ("r", "m"):
             raise ConfigError(
-                f"table: {database.table!r} is a view or has parts of its own, so it has no "
+                f"table: {self.table!r} is a view or has parts of its own, so it has no "
                 "pages; allowed: an ordinary table or a materialized view"
             )
         pages, known = int(table["pages"]), table["known"]
-        dense = table["rows"] / known if known > 0 else self._rows_per_page(database, pages)
+        dense = table["rows"] / known if known > 0 else self._rows_per_page(pages)
         step = max(1, round(rows_per_partition / max(dense, 1e-9))) if dense else max(1, pages)
         return Layout(np.arange(0, max(1, pages), step), round(dense * pages))
 
-    def _rows_per_page(self, database: Database, pages: int) -> float:
+    def _rows_per_page(self, pages: int) -> float:
         if not pages:
             return 0.0
         few = min(pages, _SAMPLED_PAGES)
-        sql = f"SELECT count(*) FROM {self.from_(database)} WHERE {self.within(None, few)}"
-        return int(database.query(sql).column(0)[0].as_py()) / few
+        sql = f"SELECT count(*) FROM {self.from_} WHERE {self.within(None, few)}"
+        return int(self.query(sql).column(0)[0].as_py()) / few
 
-    def within(self, low: int | None, high: int | None) -> str:
-        """By page."""
-        said = [f"ctid >= '({low},0)'::tid"] * (low is not None)
-        said += [f"ctid < '({high},0)'::tid"] * (high is not None)
-        return " AND ".join(said) or "true"
-
-    def version(self, database: Database) -> str:
+    def version(self) -> str:
         """Its file, size and counts of changes, which the server may report some seconds late."""
         sql = (
             "SELECT concat_ws('-', pg_relation_filenode(relid), pg_relation_size(relid), "
             "n_tup_ins, n_tup_upd, n_tup_del) "
-            f"FROM pg_stat_all_tables WHERE relid = {self._oid(database)}"
+            f"FROM pg_stat_all_tables WHERE relid = {self._oid}"
         )
-        return "".join(map(str, database.query(sql).column(0).to_pylist()))
+        return "".join(map(str, self.query(sql).column(0).to_pylist()))
 
-    def indexes(self, database: Database) -> list[tuple[tuple[str, ...], bool]]:
+    def indexes(self) -> list[tuple[tuple[str, ...], bool]]:
         """Its indexes over plain columns and all rows."""
         sql = (
             "SELECT array_agg(a.attname::text ORDER BY k.i) AS names, bool_and(indisunique) AS u "
             "FROM pg_index x, unnest(x.indkey::smallint[]) WITH ORDINALITY k(n, i), pg_attribute a "
-            f"WHERE x.indrelid = {self._oid(database)} AND a.attrelid = x.indrelid "
+            f"WHERE x.indrelid = {self._oid} AND a.attrelid = x.indrelid "
             "AND a.attnum = k.n AND x.indisvalid AND x.indpred IS NULL AND x.indexprs IS NULL "
             "AND k.i <= x.indnkeyatts GROUP BY x.indexrelid"
         )
-        return [(tuple(row["names"]), row["u"]) for row in database.query(sql).to_pylist()]
+        return [(tuple(row["names"]), row["u"]) for row in self.query(sql).to_pylist()]
 
-    def rows(
-        self, database: Database, wanted: str, key: Sequence[Column], keys: KeyColumns
-    ) -> pa.Table:
+    def rows(self, wanted: str, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
         """All keys in one array."""
         if len(key) == 1:
             condition = f"{quoted(key[0].name)} = ANY({_array(key[0], 1)})"
         else:
             names = ", ".join(quoted(column.name) for column in key)
             condition = f"({names}) IN (SELECT * FROM {_unnested(key)})"
-        sql = f"SELECT {wanted} FROM {self.from_(database)} WHERE {condition}"
-        return database.query(sql, _sent(keys))
+        sql = f"SELECT {wanted} FROM {self.from_} WHERE {condition}"
+        return self.query(sql, _sent(keys))
 
-    def places(self, database: Database, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
+    def places(self, key: Sequence[Column], keys: KeyColumns) -> pa.Table:
         """The page of each row that has one of the keys."""
         names = [f"k{i}" for i in range(len(key))]
         equal = " AND ".join(
@@ -143,9 +144,15 @@ class Postgresql:
         sql = (
             "SELECT k.i - 1 AS i, (t.ctid::text::point)[0]::bigint AS place "
             f"FROM {_unnested(key)} WITH ORDINALITY AS k({', '.join(names)}, i) "
-            f"JOIN {self.from_(database)} t ON {equal}"
+            f"JOIN {self.from_} t ON {equal}"
         )
-        return database.query(sql, _sent(keys))
+        return self.query(sql, _sent(keys))
+
+    def _uri(self) -> str:
+        uri = self.address.uri
+        rest = _LOGIN.sub("", uri.partition("://")[2], count=1)
+        added = [f"{name}={n}" for name, n in _HOPEFUL.items() if f"{name}=" not in rest]
+        return uri + ("&" if "?" in rest else "?") + "&".join(added)
 
 
 def _column(name: str, sql_type: str) -> Column:

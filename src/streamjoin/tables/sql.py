@@ -21,7 +21,7 @@ from streamjoin.tables.base import (
     check_key_types,
     key_numbers,
 )
-from streamjoin.tables.database import Address, Column, Database, Dialect, Layout, quoted
+from streamjoin.tables.database import Address, Column, Database, Layout, quoted
 from streamjoin.tables.failures import duplicate_key
 from streamjoin.tables.postgresql import Postgresql
 from streamjoin.tables.sqlite import Sqlite
@@ -31,9 +31,9 @@ _SLICE: Final = 10_000
 ROWS_PER_PARTITION: Final = 10_000
 
 
-def dialect_of(address: Address) -> Dialect:
-    """How this kind of database is asked."""
-    return Sqlite() if address.kind == "sqlite" else Postgresql()
+def _database(address: Address, table: str, patience: float | None = None) -> Database:
+    kind = Sqlite if address.kind == "sqlite" else Postgresql
+    return kind(address, table, patience)
 
 
 class OpenSql:
@@ -43,12 +43,11 @@ class OpenSql:
 
     def __init__(self, table: "SqlTable") -> None:
         self._table = table
-        self._database = Database(table.address, table.name)
-        self._dialect = dialect_of(table.address)
-        self._columns = {c.name: c for c in self._dialect.columns(self._database)}
+        self._database = _database(table.address, table.name)
+        self._columns = {c.name: c for c in self._database.columns()}
         self._refuse_other_columns()
         self._key = [self._columns[name] for name in table.key]
-        self._indexes = self._dialect.indexes(self._database)
+        self._indexes = self._database.indexes()
         self._bytes_per_row: float | None = None
         if table.is_unique:
             self._refuse_duplicates()
@@ -77,11 +76,9 @@ class OpenSql:
     def scan(self, partition: int, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in a range of places."""
         chosen = self._chosen(columns)
-        where = self._dialect.within(*self._layout.bounds(partition))
-        table = self._dialect.from_(self._database)
-        return self._fit(
-            self._database.query(f"SELECT {_list(chosen)} FROM {table} WHERE {where}"), chosen
-        )
+        where = self._database.within(*self._layout.bounds(partition))
+        sql = f"SELECT {_list(chosen)} FROM {self._database.from_} WHERE {where}"
+        return self._fit(self._database.query(sql), chosen)
 
     def locate(self, keys: KeyColumns) -> Located:
         """The partitions that have rows with these keys; the database is asked."""
@@ -91,7 +88,7 @@ class OpenSql:
         n = len(self._layout.starts)
         pairs = [np.empty(0, np.int64)]
         for start, part in _slices(keys):
-            pairs_here = self._dialect.places(self._database, self._key, part)
+            pairs_here = self._database.places(self._key, part)
             at, places = (column.to_numpy().astype(np.int64) for column in pairs_here.columns)
             pairs.append((at + start) * n + self._layout.partition_of(places))
         both = np.unique(np.concatenate(pairs))
@@ -103,7 +100,7 @@ class OpenSql:
         chosen = self._chosen(columns)
         parts = [self._fit(None, chosen)]
         for _, keys_here in _slices(_distinct(keys)):
-            rows = self._dialect.rows(self._database, _list(chosen), self._key, keys_here)
+            rows = self._database.rows(_list(chosen), self._key, keys_here)
             parts.append(self._fit(rows, chosen))
         return pa.concat_tables(parts)
 
@@ -124,14 +121,14 @@ class OpenSql:
         self._database.close()
 
     def _cut(self) -> Layout:
-        return self._dialect.layout(self._database, self._table.rows_per_partition)
+        return self._database.layout(self._table.rows_per_partition)
 
     def _now(self) -> str:
         said = self._table.version
         if said is None:
-            return self._dialect.version(self._database)
+            return self._database.version()
         if not said.lstrip().lower().startswith(("select", "with")):
-            said = f"SELECT {said} FROM {self._dialect.from_(self._database)}"
+            said = f"SELECT {said} FROM {self._database.from_}"
         return repr(self._database.query(said).to_pylist())
 
     def _chosen(self, columns: Sequence[str] | None) -> list[Column]:
@@ -174,7 +171,7 @@ class OpenSql:
             return
         names = [quoted(name) for name in self._table.key]
         sql = (
-            f"SELECT {_list(self._key)} FROM {self._dialect.from_(self._database)} "
+            f"SELECT {_list(self._key)} FROM {self._database.from_} "
             f"WHERE {' AND '.join(f'{name} IS NOT NULL' for name in names)} "
             f"GROUP BY {', '.join(names)} HAVING count(*) > 1 LIMIT 1"
         )
@@ -266,12 +263,11 @@ def sql_table(
     address = Address(uri)
     if rows_per_partition < 1:
         raise ConfigError.at("rows_per_partition", rows_per_partition, "a positive number")
-    database = Database(address, table, patience=0)
-    dialect = dialect_of(address)
+    database = _database(address, table, patience=0)
     try:
-        there = dialect.columns(database)
+        there = database.columns()
         if not there:
-            raise _no_table(table, address, dialect.tables(database))
+            raise _no_table(table, address, database.tables())
     finally:
         database.close()
     schema = pa.schema([(column.name, column.kind) for column in there])

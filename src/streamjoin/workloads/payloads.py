@@ -1,4 +1,4 @@
-"""The workloads: what the columns beside key and time hold; and a table of people.
+"""The workloads: what a stream's columns are and hold; and a table of people.
 
 They are the examples of Gedik et al. (2005, section 1). `calls` and `trades`: a call (Pa, Pb, t1)
 reached person Pb, a trade (Pb, Sx, t2) was made by Pb; an equi-join on the person within a window
@@ -8,7 +8,8 @@ descriptors agree. What is popular moves on, and one stream may follow the other
 correlation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin.workloads.base import Drawn, Workload
-from streamjoin.workloads.rotating_sets import draw_ranks
+from streamjoin.workloads.drawing import draw_ranks, draw_sizes
 
 WORDS: Final = pa.map_(pa.string(), pa.float64())
 DESCRIPTORS: Final = pa.list_(pa.string())
@@ -59,6 +59,53 @@ LAST: Final = pa.array(["Adler", "Berg", "Cruz", "Dorn", "Eck", "Falk", "Gold", 
 CITIES: Final = pa.array(["Aachen", "Bergen", "Cork", "Delft", "Essen", "Faro", "Ghent", "Hull"])
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows whose payload is to be made."""
+
+    rng: np.random.Generator
+    keys: NDArray[np.int64]  # from 1 to `n_keys`
+    turns: NDArray[np.float64]  # which part of its way around all keys the most frequent has gone
+    n_keys: int
+    skew: float  # exponent of Zipf's law
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Names of a stream's key and time columns, and its payload.
+
+    Parameters
+    ----------
+    key, time
+        Names of the key and the event-time column.
+    payload
+        Arrow fields of the other columns.
+    fill
+        Makes the payload columns of rows.
+    """
+
+    key: str
+    time: str
+    payload: pa.Schema
+    fill: Callable[[Drawn], list[pa.Array]]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the whole stream: key, time, payload.
+
+        Examples
+        --------
+        >>> import streamjoin.workloads as w
+        >>> w.WORKLOADS["calls"].schema.names
+        ['person', 'called_at', 'caller', 'seconds']
+        """
+        head = [pa.field(self.key, pa.int64()), pa.field(self.time, pa.timestamp("us", tz="UTC"))]
+        return pa.schema([*head, *self.payload])
+
+
 def fill_news(rows: Drawn) -> list[pa.Array]:
     """Words of news with their weights, the squares of which add up to one."""
     rng, n_own = rows.rng, STORY_WORDS // 2
@@ -83,9 +130,7 @@ def fill_news(rows: Drawn) -> list[pa.Array]:
 def fill_alerts(rows: Drawn) -> list[pa.Array]:
     """Where an attack comes from, how bad it is (1 to 5), the set of its descriptors (GED-D1)."""
     rng, domain = rows.rng, len(NAMES)
-    sizes = np.clip(np.rint(rng.normal(*DESCRIPTORS_OF_AN_ALERT, len(rows))), 1, domain).astype(
-        np.int64
-    )
+    sizes = draw_sizes(rng, len(rows), DESCRIPTORS_OF_AN_ALERT, domain)
     ranks, offsets = draw_ranks(rng, sizes, domain, rows.skew)
     first = np.repeat((rows.turns * domain).astype(np.int64), sizes)
     names = NAMES.take(pa.array((first + ranks) % domain))

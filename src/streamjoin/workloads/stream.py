@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.errors import ConfigError
-from streamjoin.workloads.base import Drawn, Workload, draw_keys, require
-from streamjoin.workloads.payloads import WORKLOADS
+from streamjoin.workloads.drawing import draw_keys, require
+from streamjoin.workloads.payloads import WORKLOADS, Drawn, Workload
 
 MOST_BURST_TIMES: Final = 1000
 BLOCK_ROWS = 8192

@@ -1,13 +1,13 @@
 """Numbers of the queries of this process in the form of Prometheus's library, and their server."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from streamjoin.errors import ConfigError, MissingExtraError
 from streamjoin.metrics.prometheus.families import JOIN_FAMILIES, QUERY_FAMILIES, Family, Seen
-from streamjoin.metrics.prometheus.seen import Queries
+from streamjoin.metrics.prometheus.seen import QuerySeen
 from streamjoin.metrics.records import Record
 
 if TYPE_CHECKING:
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 Labels = dict[str, str]
 DEFAULT_PORT: Final = 9464
 LOOPBACK: Final = "127.0.0.1"
+ENDED_SECONDS: Final = 900
+"""A query that has ended is forgotten after so long: time enough for an alert."""
+
+MOST_ENDED: Final = 100
+"""So many queries that have ended are kept at most."""
 
 
 class Collector:
     """Takes records in and gives numbers out; any thread may do either.
+
+    Queries that ended are forgotten after a while.
 
     Examples
     --------
@@ -32,19 +39,21 @@ class Collector:
     ({'query': 'calls', 'join': 'streamjoin'}, 7)
     """
 
-    def __init__(self) -> None:
-        self._queries, self._lock = Queries(), Lock()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, Lock()
+        self._queries: dict[str, QuerySeen] = {}
 
     def see(self, query: str, record: Record) -> None:
         """Take in what happened to a query."""
         with self._lock:
-            self._queries.see(query, record, time.monotonic())
+            self._forget()
+            self._queries.setdefault(query, QuerySeen()).see(record, self._clock())
 
     def collect(self) -> "list[Metric]":
         """The numbers of now: the library calls it at each scrape."""
         with self._lock:
-            queries = self._queries.at(time.monotonic())
-            whole = [({"query": name}, query) for name, query in queries.items()]
+            self._forget()
+            whole = [({"query": name}, query) for name, query in self._queries.items()]
             joins = {
                 is_running: [
                     ({**labels, "join": join}, seen)
@@ -59,6 +68,14 @@ class Collector:
                 _metric(family, joins[family.kind in ("gauge", "summary")])
                 for family in JOIN_FAMILIES
             ]
+
+    def _forget(self) -> None:
+        queries, now = self._queries.items(), self._clock()
+        ended = {name: at for name, one in queries if (at := one.ended_at) is not None}
+        newest = sorted(ended, key=ended.__getitem__, reverse=True)
+        for place, name in enumerate(newest):
+            if place >= MOST_ENDED or now - ended[name] > ENDED_SECONDS:
+                del self._queries[name]
 
 
 def _metric(family: Family[Seen], all_seen: Iterable[tuple[Labels, Seen]]) -> "Metric":
@@ -87,9 +104,11 @@ class PrometheusExporter:
             from prometheus_client import CollectorRegistry, start_http_server
         except ImportError as error:
             raise MissingExtraError.of(extra="metrics", module="prometheus-client") from error
-        self._collector = Collector()
+        collector = Collector()
+        self.see = collector.see
+        """Takes in what happened to a query."""
         registry = CollectorRegistry()  # the default one is the application's
-        registry.register(self._collector)
+        registry.register(collector)
         try:
             self._server, self._thread = start_http_server(port, host, registry)
         except (OSError, OverflowError) as error:
@@ -105,10 +124,6 @@ class PrometheusExporter:
         """Where Prometheus finds the numbers."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/metrics"
-
-    def see(self, query: str, record: Record) -> None:
-        """Take in what happened to a query."""
-        self._collector.see(query, record)
 
     def close(self) -> None:
         """Stop serving."""

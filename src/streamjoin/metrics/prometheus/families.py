@@ -8,8 +8,10 @@ size is that of the last batch. First come the ways in which numbers become samp
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
-from typing import Final, Generic, Literal, TypeVar
+from operator import attrgetter
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from streamjoin.metrics.details import BasicWindows
 from streamjoin.metrics.prometheus.seen import DURATIONS, JoinSeen, QuerySeen
@@ -18,8 +20,7 @@ Seen = TypeVar("Seen")
 Sample = tuple[str, dict[str, str], float]
 """What is added to the name of the metric, labels, value."""
 Samples = Callable[[Seen], Iterable[Sample]]
-Span = Literal["total", "recent", "last"]
-"""All batches, those of the last minute, the last one: see `JoinSeen`."""
+Kind = Literal["counter", "gauge", "histogram", "summary"]
 QUANTILES: Final = (0.5, 0.95, 1.0)
 
 
@@ -28,7 +29,7 @@ class Family(Generic[Seen]):
     """A metric; of a histogram and a summary the name is without the endings of its parts."""
 
     name: str
-    kind: Literal["counter", "gauge", "histogram", "summary"]
+    kind: Kind
     text: str
     samples: Samples[Seen]  # none where they have no meaning
     labels: tuple[str, ...] = ()  # besides the query and the join
@@ -39,30 +40,30 @@ def single(value: Callable[[Seen], float | None]) -> Samples[Seen]:
     return lambda seen: [] if (number := value(seen)) is None else [("", {}, number)]
 
 
-def plain(span: Span, name: str) -> Samples[JoinSeen]:
-    """A field of `JoinMetrics`.
+def at(path: str) -> Samples[Any]:
+    """What is found at a path, such as a field of `JoinMetrics`, of its table or of each input.
 
     Examples
     --------
-    >>> from streamjoin.metrics import JoinMetrics
+    >>> from streamjoin.metrics import InputMetrics, JoinMetrics
     >>> seen = JoinSeen()
-    >>> seen.add(JoinMetrics(pairs=7))
-    >>> list(plain("total", "pairs")(seen)), list(plain("last", "behind")(seen))
-    ([('', {}, 7)], [])
+    >>> seen.add(JoinMetrics(pairs=7, inputs=(InputMetrics("left", rows=5),)))
+    >>> list(at("total.pairs")(seen)), list(at("total.inputs.rows")(seen))
+    ([('', {}, 7)], [('', {'input': 'left'}, 5)])
+    >>> list(at("last.behind")(seen)), list(at("total.table.hits")(seen))
+    ([], [])
     """
-    return single(lambda seen: getattr(getattr(seen, span), name))
+    owner, _, of_each = path.partition(".inputs.")
+    if of_each:
+        inputs = attrgetter(f"{owner}.inputs")
+        return lambda seen: (("", {"input": i.name}, getattr(i, of_each)) for i in inputs(seen))
+    steps = path.split(".")
+    return single(lambda seen: reduce(lambda one, step: getattr(one, step, None), steps, seen))
 
 
 def in_seconds(name: str) -> Samples[JoinSeen]:
     """A total in microseconds; none where it is 0, which says that nothing is limited."""
     return single(lambda seen: getattr(seen.total, name) / 1e6 or None)
-
-
-def by_input(span: Span, name: str) -> Samples[JoinSeen]:
-    """A number of each input: a field of `InputMetrics`."""
-    return lambda seen: (
-        ("", {"input": one.name}, getattr(one, name)) for one in getattr(seen, span).inputs
-    )
 
 
 def by_name(label: str, name: str, scale: float = 1.0) -> Samples[JoinSeen]:
@@ -79,11 +80,6 @@ def by_basic_window(values: Callable[[BasicWindows], tuple[float, ...]]) -> Samp
         for name, strip in seen.last.windows.items()
         for place, value in enumerate(values(strip))
     )
-
-
-def from_table(name: str) -> Samples[JoinSeen]:
-    """A field of `TableMetrics`; only a join with a table has it."""
-    return single(lambda seen: getattr(seen.total.table, name, None))
 
 
 def left_out(seen: JoinSeen) -> Iterator[Sample]:
@@ -139,116 +135,110 @@ def recall_bound(which: Literal[0, 1]) -> Samples[JoinSeen]:
     return single(bound)
 
 
-def _counter(name: str, text: str, samples: Samples[Seen], *labels: str) -> Family[Seen]:
-    return Family(f"streamjoin_{name}_total", "counter", text, samples, labels)
-
-
-def _gauge(name: str, text: str, samples: Samples[Seen], *labels: str) -> Family[Seen]:
-    return Family(f"streamjoin_{name}", "gauge", text, samples, labels)
+def _entry(name: str, text: str, samples: str | Samples[Seen], *labels: str) -> Family[Seen]:
+    """A counter, or by its name a gauge, without more labels if its numbers are at a path."""
+    if isinstance(samples, str):
+        labels = ("input",) if ".inputs." in samples else ()
+        samples = at(samples)
+    kind: Kind = "counter" if name.endswith("_total") else "gauge"
+    return Family(f"streamjoin_{name}", kind, text, samples, labels)
 
 
 QUERY_FAMILIES: Final[tuple[Family[QuerySeen], ...]] = (
-    _gauge("query_running", "1 while the query runs, 0 for a while after it has ended.",
-           single(lambda seen: float(seen.running))),
-    _counter("query_starts", "Starts of the query.", single(lambda seen: seen.starts)),
-    _counter("query_failures", "Ends of the query by an error.",
-             single(lambda seen: seen.failures)),
-    _gauge("query_trigger_seconds",
+    _entry("query_running", "1 while the query runs, 0 for a while after it has ended.", "running"),
+    _entry("query_starts_total", "Starts of the query.", "starts"),
+    _entry("query_failures_total", "Ends of the query by an error.", "failures"),
+    _entry("query_trigger_seconds",
            "Time from the start of a batch to that of the next, where it is known: of pipeline "
-           "files.", single(lambda seen: seen.trigger)),
+           "files.", "trigger"),
 )  # fmt: skip
 
 JOIN_FAMILIES: Final[tuple[Family[JoinSeen], ...]] = (
     # Rows
-    _gauge("join_info", "Always 1; its labels say what the join is.", info, "kind", "algorithm"),
-    _counter("rows", "Rows that came, whatever became of them.",
-             by_input("total", "rows"), "input"),
-    _counter("left_out_rows",
-             "Rows left out, each by one cause: late; idle_late (an idle stream was given up on); "
-             "null (no key or no time); ahead (a time too far ahead of the clock); dropped (not "
-             "let in, for the CPU); cut (forgotten early, for the memory).",
-             left_out, "input", "cause"),
-    _counter("alone_rows", "Rows that came out without a partner.",
-             by_input("total", "alone"), "input"),
-    _counter("results", "Matches found.", plain("total", "pairs")),
-    _counter("rows_out", "Rows that came out.", plain("total", "rows_out")),
-    _counter("stale_results", "Matches withheld because a row in them is older than asked for.",
-             plain("total", "stale")),
-    _counter("missed_results", "Matches not found because of a budget, as estimated.",
-             plain("total", "missed")),
+    _entry("join_info", "Always 1; its labels say what the join is.", info, "kind", "algorithm"),
+    _entry("rows_total", "Rows that came, whatever became of them.", "total.inputs.rows"),
+    _entry("left_out_rows_total",
+           "Rows left out, each by one cause: late; idle_late (an idle stream was given up on); "
+           "null (no key or no time); ahead (a time too far ahead of the clock); dropped (not "
+           "let in, for the CPU); cut (forgotten early, for the memory).",
+           left_out, "input", "cause"),
+    _entry("alone_rows_total", "Rows that came out without a partner.", "total.inputs.alone"),
+    _entry("results_total", "Matches found.", "total.pairs"),
+    _entry("rows_out_total", "Rows that came out.", "total.rows_out"),
+    _entry("stale_results_total", "Matches withheld because a row in them is older than asked for.",
+           "total.stale"),
+    _entry("missed_results_total", "Matches not found because of a budget, as estimated.",
+           "total.missed"),
     # Work
-    _gauge("recall_ratio",
+    _entry("recall_ratio",
            "Share of the matches that was found in the last minute, as estimated; none if not "
-           "known.", plain("recent", "recall")),
-    _gauge("recall_low_ratio",
+           "known.", "recent.recall"),
+    _entry("recall_low_ratio",
            "Lower bound of that share; with the upper one it is right in 95 of 100 cases.",
            recall_bound(0)),
-    _gauge("recall_high_ratio", "Upper bound of that share.", recall_bound(1)),
-    _gauge("probed_ratio", "Share of the window of an input that was probed in the last minute.",
-           by_input("recent", "fraction"), "input"),
-    _counter("comparisons",
-             "Where CPU is limited, comparisons with the window of an input (of many streams: "
-             "tuples that probe), made or skipped.", comparisons, "input", "outcome"),
-    _counter("planned_comparisons", "Comparisons that were chosen, where CPU is limited.",
-             plain("total", "planned")),
-    _counter("looked_at_candidates",
-             "Rows and candidates looked at for the comparisons made; an index makes them fewer.",
-             plain("total", "looked_at")),
-    _gauge("operation_cost_seconds", "CPU time of one operation, as measured.",
+    _entry("recall_high_ratio", "Upper bound of that share.", recall_bound(1)),
+    _entry("probed_ratio", "Share of the window of an input that was probed in the last minute.",
+           "recent.inputs.fraction"),
+    _entry("comparisons_total",
+           "Where CPU is limited, comparisons with the window of an input (of many streams: "
+           "tuples that probe), made or skipped.", comparisons, "input", "outcome"),
+    _entry("planned_comparisons_total", "Comparisons that were chosen, where CPU is limited.",
+           "total.planned"),
+    _entry("looked_at_candidates_total",
+           "Rows and candidates looked at for the comparisons made; an index makes them fewer.",
+           "total.looked_at"),
+    _entry("operation_cost_seconds", "CPU time of one operation, as measured.",
            by_name("operation", "costs_us", scale=1e-6), "operation"),
-    _counter("cpu_seconds", "CPU time of the join itself.", in_seconds("cpu_us")),
-    _counter("cpu_budget_seconds", "CPU time that the join was allowed, where that is limited.",
-             in_seconds("budget_us")),
+    _entry("cpu_seconds_total", "CPU time of the join itself.", in_seconds("cpu_us")),
+    _entry("cpu_budget_seconds_total", "CPU time that the join was allowed, where that is limited.",
+           in_seconds("budget_us")),
     Family("streamjoin_batch_duration_seconds", "histogram", "How long batches took.", durations),
-    _gauge("last_batch_duration_seconds", "How long the last batch took.",
-           plain("last", "seconds")),
-    _gauge("last_batch_timestamp_seconds", "When the last batch ended, in seconds since 1970.",
+    _entry("last_batch_duration_seconds", "How long the last batch took.", "last.seconds"),
+    _entry("last_batch_timestamp_seconds", "When the last batch ended, in seconds since 1970.",
            single(lambda seen: seen.last.at + seen.last.seconds)),
-    _gauge("behind_seconds", "By how much the newest row is older than the end of the last batch.",
-           plain("last", "behind")),
+    _entry("behind_seconds", "By how much the newest row is older than the end of the last batch.",
+           "last.behind"),
     Family("streamjoin_result_age_seconds", "summary",
            "Age of the oldest row in a result, in time of the streams, in the last minute.", ages),
-    _gauge("busiest_shard_ratio", "Share of the work of the last batch that the busiest shard did.",
+    _entry("busiest_shard_ratio", "Share of the work of the last batch that the busiest shard did.",
            single(lambda seen: seen.last.busiest / seen.last.work if seen.last.work else None)),
-    _gauge("selective_shards", "Shards that probed their windows in part in the last batch.",
-           plain("last", "selective")),
-    _gauge("lagging_shards",
+    _entry("selective_shards", "Shards that probed their windows in part in the last batch.",
+           "last.selective"),
+    _entry("lagging_shards",
            "Shards in which to receive rows took more than the budget of CPU in the last batch.",
-           plain("last", "lagging")),
-    _counter("decisions", "Changes of what the join does; the log and the records say which.",
-             single(lambda seen: seen.decisions)),
+           "last.lagging"),
+    _entry("decisions_total", "Changes of what the join does; the log and the records say which.",
+           "decisions"),
     # State
-    _gauge("state_rows", "Rows that are remembered.", plain("last", "state_rows")),
-    _gauge("state_bytes", "Size of what is remembered.", plain("last", "state_bytes")),
-    _gauge("input_state_rows", "Rows of an input that are remembered.",
-           by_input("last", "state_rows"), "input"),
-    _gauge("input_state_bytes", "Size of what is remembered of an input.",
-           by_input("last", "state_bytes"), "input"),
-    _gauge("held_rows", "Rows that wait for their place in the order of all rows.",
-           plain("last", "held_rows")),
-    _gauge("hot_keys", "Keys whose rows are spread over several shards.",
-           plain("last", "hot_keys")),
+    _entry("state_rows", "Rows that are remembered.", "last.state_rows"),
+    _entry("state_bytes", "Size of what is remembered.", "last.state_bytes"),
+    _entry("input_state_rows", "Rows of an input that are remembered.", "last.inputs.state_rows"),
+    _entry("input_state_bytes", "Size of what is remembered of an input.",
+           "last.inputs.state_bytes"),
+    _entry("held_rows", "Rows that wait for their place in the order of all rows.",
+           "last.held_rows"),
+    _entry("hot_keys", "Keys whose rows are spread over several shards.", "last.hot_keys"),
     # Basic windows
-    _gauge("basic_window_probed_ratio",
+    _entry("basic_window_probed_ratio",
            "Share of a basic window, 00 the newest, that was probed in the last batch.",
            by_basic_window(lambda strip: strip.fractions), "input", "basic_window"),
-    _gauge("basic_window_match_density",
+    _entry("basic_window_match_density",
            "Matches for each comparison with a basic window, were all made.",
            by_basic_window(lambda strip: strip.density), "input", "basic_window"),
-    _gauge("basic_window_results_per_cpu_second",
+    _entry("basic_window_results_per_cpu_second",
            "Results for the CPU time that probing a basic window takes: the most come first.",
            by_basic_window(lambda strip: tuple(1e6 * value for value in strip.priority)),
            "input", "basic_window"),
-    _gauge("allowance_tuples_per_second",
+    _entry("allowance_tuples_per_second",
            "Of many streams on a budget, tuples that may probe, by half-way join.",
            by_name("halfway", "allowances"), "halfway"),
     # Tables
-    _counter("cache_hits", "Rows that the cache of a table answered.", from_table("hits")),
-    _counter("looked_up_rows", "Rows looked up in a table.", from_table("looked_up")),
-    _counter("partition_loads", "Partitions of a table that were loaded.", from_table("loads")),
-    _counter("put_off_rows", "Rows that were put off, for the CPU.", from_table("shed")),
-    _counter("reloaded_rows", "Rows put off that came again.", from_table("reloaded")),
-    _gauge("cached_rows", "Rows of a table in its cache.", from_table("cached_rows")),
-    _gauge("waiting_rows", "Rows that wait in memory for the table.", from_table("waiting_rows")),
-    _gauge("spilled_rows", "Rows that are put off now.", from_table("spilled_rows")),
+    _entry("cache_hits_total", "Rows that the cache of a table answered.", "total.table.hits"),
+    _entry("looked_up_rows_total", "Rows looked up in a table.", "total.table.looked_up"),
+    _entry("partition_loads_total", "Partitions of a table that were loaded.", "total.table.loads"),
+    _entry("put_off_rows_total", "Rows that were put off, for the CPU.", "total.table.shed"),
+    _entry("reloaded_rows_total", "Rows put off that came again.", "total.table.reloaded"),
+    _entry("cached_rows", "Rows of a table in its cache.", "total.table.cached_rows"),
+    _entry("waiting_rows", "Rows that wait in memory for the table.", "total.table.waiting_rows"),
+    _entry("spilled_rows", "Rows that are put off now.", "total.table.spilled_rows"),
 )  # fmt: skip

@@ -18,12 +18,6 @@ MOST_RECENT: Final = 600
 DURATIONS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """Upper bounds of the classes into which batches are counted, in seconds."""
 
-ENDED_SECONDS: Final = 900
-"""A query that has ended is forgotten after so long: time enough for an alert."""
-
-MOST_ENDED: Final = 100
-"""So many queries that have ended are kept at most."""
-
 
 class JoinSeen:
     """One join: all its batches added up, the last one, and those of the last minute.
@@ -104,36 +98,3 @@ class QuerySeen:
 
     def _join(self, name: str) -> JoinSeen:
         return self.joins.setdefault(name, JoinSeen())
-
-
-class Queries:
-    """All queries by name; those that ended are forgotten after a while.
-
-    Examples
-    --------
-    >>> queries = Queries()
-    >>> queries.see("calls", Started("calls"), now=0.0)
-    >>> queries.see("calls", Ended(at=0.0), now=10.0)
-    >>> list(queries.at(now=900.0)), list(queries.at(now=911.0))
-    (['calls'], [])
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[str, QuerySeen] = {}
-
-    def see(self, query: str, record: Record, now: float) -> None:
-        """Take in a record of a query."""
-        self._forget(now)
-        self._seen.setdefault(query, QuerySeen()).see(record, now)
-
-    def at(self, now: float) -> dict[str, QuerySeen]:
-        """The queries that are still of interest."""
-        self._forget(now)
-        return self._seen
-
-    def _forget(self, now: float) -> None:
-        ended = {name: at for name, one in self._seen.items() if (at := one.ended_at) is not None}
-        newest = sorted(ended, key=ended.__getitem__, reverse=True)
-        for place, name in enumerate(newest):
-            if place >= MOST_ENDED or now - ended[name] > ENDED_SECONDS:
-                del self._seen[name]

@@ -5,6 +5,7 @@ from typing import Any, Final, TypeVar
 
 from streamjoin.errors import StreamJoinError
 from streamjoin.tables.database import Address, Database, quoted
+from streamjoin.tables.postgresql import Postgresql
 
 PATIENCE: Final = 30.0
 """Seconds for which a server that does not answer is waited for."""
@@ -12,9 +13,9 @@ PATIENCE: Final = 30.0
 T = TypeVar("T")
 
 
-def connected(address: Address, table: str) -> Database:
+def connected(address: Address, table: str) -> Postgresql:
     """The database of a sink."""
-    return Database(address, table, PATIENCE, doing="written")
+    return Postgresql(address, table, PATIENCE, doing="written")
 
 
 def whole(database: Database, work: Callable[[Any], T]) -> T:

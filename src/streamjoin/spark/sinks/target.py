@@ -9,7 +9,6 @@ from streamjoin.errors import DataError, StateError
 from streamjoin.spark.sinks.server import ask, beside, declared, literal
 from streamjoin.spark.sinks.staging import Parts, Staging
 from streamjoin.tables.database import Database, quoted
-from streamjoin.tables.postgresql import Postgresql
 
 BATCHES: Final = "streamjoin_batches"
 _WIDER: Final = {
@@ -71,8 +70,7 @@ class Target:
 
     def check(self, database: Database) -> None:
         """Refuse a table that cannot take the results."""
-        server = Postgresql()
-        there = {column.name: column.sql_type for column in server.columns(database)}
+        there = {column.name: column.sql_type for column in database.columns()}
         for name, kind in self.types.items():
             found = there.get(name)
             if found is None:
@@ -81,7 +79,7 @@ class Target:
             if not takes(found, kind):
                 what = f"has {name!r} as {found}; allowed: {kind}"
                 raise self._refused(what)
-        unique = [names for names, is_unique in server.indexes(database) if is_unique]
+        unique = [names for names, is_unique in database.indexes() if is_unique]
         if self.pair_id is not None and (self.pair_id,) not in unique:
             what = (
                 f"may have a value of {self.pair_id!r} twice; allowed: a table with PRIMARY KEY "

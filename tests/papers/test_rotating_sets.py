@@ -8,8 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from papers.gedik.densities import Correlation, overlap_probability
+from papers.gedik.rotating_sets import BURST, RotatingSets
 from streamjoin.errors import ConfigError
-from streamjoin.workloads.rotating_sets import BURST, RotatingSets, draw_ranks
+from streamjoin.workloads.drawing import draw_ranks
 
 STEADY = ((60.0, 100.0),)
 

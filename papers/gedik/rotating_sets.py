@@ -20,16 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamjoin._typing import Times
-from streamjoin.workloads.base import draw_keys, require
+from streamjoin.workloads.drawing import Numbers, draw_ranks, draw_sizes, require
 
 Spacing = Literal["constant", "poisson"]
 Rates = tuple[tuple[float, float], ...]
 """Steps of (seconds, tuples a second)."""
-Numbers = NDArray[np.int64]
 
 BURST: Final[Rates] = ((60.0, 100.0), (15.0, 500.0), (30.0, 300.0), (55.0, 100.0))
 """The rates of the paper's Figure 3 (GED-D4); the length of the last step is ours."""
-_CHUNK_ROWS: Final = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +94,8 @@ class RotatingSets:
         """Make the stream."""
         rng = np.random.default_rng(self.seed)
         times_s = _arrivals(rng, self.rates, self.spacing)
-        ranks, offsets = draw_ranks(rng, self._sizes(rng, len(times_s)), self.domain, self.skew)
+        sizes = draw_sizes(rng, len(times_s), self.size, self.domain)
+        ranks, offsets = draw_ranks(rng, sizes, self.domain, self.skew)
         first = np.repeat(self.first_items(times_s), np.diff(offsets))
         times = np.floor(times_s * 1e6).astype(np.int64)
         return SetStream(times, offsets, (first + ranks) % self.domain)
@@ -114,51 +113,6 @@ class RotatingSets:
         # A time just below the cycle's end may be rounded up to it.
         first: Numbers = np.minimum(turns * self.domain, self.domain - 1).astype(np.int64)
         return first
-
-    def _sizes(self, rng: np.random.Generator, n: int) -> Numbers:
-        drawn = np.rint(rng.normal(*self.size, n))
-        sizes: Numbers = np.clip(drawn, 1, self.domain).astype(np.int64)
-        return sizes
-
-
-def draw_ranks(
-    rng: np.random.Generator, sizes: Numbers, domain: int, skew: float
-) -> tuple[Numbers, Numbers]:
-    """Draw sets of distinct ranks from 0 on, rank r with a weight of ``(r + 1) ** -skew``.
-
-    The law is that of drawing one after the other, each among those not yet drawn.
-
-    Returns
-    -------
-    tuple of arrays
-        All ranks, and where each set begins (one more for the end); within a set in drawing order.
-
-    Examples
-    --------
-    >>> draw_ranks(np.random.default_rng(1), np.array([3, 2]), domain=5, skew=1.0)
-    (array([4, 1, 0, 3, 1]), array([0, 3, 5]))
-    """
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    if sizes.max(initial=1) == 1:
-        return draw_keys(rng.random(len(sizes)), domain, skew) - 1, offsets
-    chunks = [
-        _draw_chunk(rng, sizes[at : at + _CHUNK_ROWS], domain, skew)
-        for at in range(0, len(sizes), _CHUNK_ROWS)
-    ]
-    return np.concatenate(chunks), offsets
-
-
-def _draw_chunk(rng: np.random.Generator, sizes: Numbers, domain: int, skew: float) -> Numbers:
-    # Clocks with rates in proportion to the weights: after the first rings, the next one is among
-    # the others in proportion to theirs (no memory), so the order of ringing is that of drawing.
-    weights = np.arange(1, domain + 1) ** -float(skew)
-    rings = rng.standard_exponential((len(sizes), domain)) / weights
-    most = int(sizes.max())
-    first = np.argpartition(rings, most - 1, axis=1)[:, :most]
-    order = np.argsort(np.take_along_axis(rings, first, axis=1), axis=1)
-    drawn: Numbers = np.take_along_axis(first, order, axis=1)
-    kept: Numbers = drawn[np.arange(most) < sizes[:, None]]
-    return kept
 
 
 def _arrivals(rng: np.random.Generator, rates: Rates, spacing: Spacing) -> NDArray[np.float64]:
