@@ -6,7 +6,7 @@ import pytest
 
 from streamjoin.budget import Budget
 from streamjoin.joins.multi.arguments import resolve_plan
-from streamjoin.joins.multi.sampling import measure
+from streamjoin.joins.multi.reordering import measure
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import States
 from streamjoin.planning.many.nary import Waiting, groups_of

@@ -13,7 +13,7 @@ from pyspark.sql.types import NullType
 
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.multi.arguments import resolve_plan
-from streamjoin.joins.multi.output import NEWEST, REACHED
+from streamjoin.joins.multi.operators import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed

@@ -54,14 +54,18 @@ class Observed:
     probe_us: list[float]  # CPU time of probes
     receive_us: float  # and of everything else
 
+    @classmethod
+    def begun(cls, seconds: float, sizes: list[float]) -> "Observed":
+        """A batch of which nothing but the sizes of states is known."""
+        values: dict[str, Any] = {name: [0.0] * len(sizes) for name in _BY_NODE}
+        return cls(seconds, **{**values, "sizes": sizes}, receive_us=0.0)
+
     def on(self, nodes: Sequence[int], n_nodes: int) -> "Observed":
         """The same of nodes that have other numbers in a larger plan."""
 
         def placed(values: list[float]) -> list[float]:
-            by_node = [0.0] * n_nodes
-            for node, value in zip(nodes, values, strict=True):
-                by_node[node] = value
-            return by_node
+            by_node = dict(zip(nodes, values, strict=True))
+            return [by_node.get(node, 0.0) for node in range(n_nodes)]
 
         values: dict[str, Any] = {name: placed(getattr(self, name)) for name in _BY_NODE}
         return replace(self, **values)
@@ -213,15 +217,8 @@ class AllowanceState(StreamClock):
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        return {
-            "clock": self.clock,
-            "pace": self.pace,
-            "observed": [asdict(one) for one in self.observed],
-            "allowances": self.allowances,
-            "credit": self.credit,
-            "adaptation": self.adaptation.to_dict(),
-            "infeasible": self.infeasible,
-        }
+        observed = [asdict(one) for one in self.observed]
+        return {**vars(self), "observed": observed, "adaptation": self.adaptation.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "AllowanceState":

@@ -14,12 +14,10 @@ from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import MultiPlan, operator_name
 from streamjoin.joins.base import WEIGHT, OutputColumn
-from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
-from streamjoin.joins.multi.keys import OnMany
-from streamjoin.joins.multi.output import NEWEST, REACHED, prefixed
+from streamjoin.joins.multi.arguments import ResolvedPlan, Selectivities, Window, resolve_plan
+from streamjoin.joins.multi.keys import OnMany, check_streams
+from streamjoin.joins.multi.operators import NEWEST, REACHED, Step, prefixed
 from streamjoin.joins.multi.shard import PlanOperator
-from streamjoin.joins.multi.strategies import Selectivities
-from streamjoin.joins.multi.streams import check_streams
 from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.channel import Channel, find_folder

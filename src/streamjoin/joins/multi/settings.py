@@ -45,7 +45,7 @@ class Input:
         Columns, key, time and window. Of partial results the window is the longest that one has.
     end
         Position of the column that says when a partial result ends; None for a stream.
-    reached, newest
+    marks
         Positions of the columns that say how far the join before has come: its watermark, and the
         newest time that it has seen.
     weight
@@ -55,8 +55,7 @@ class Input:
     name: str
     stream: Stream
     end: int | None = None
-    reached: int | None = None
-    newest: int | None = None
+    marks: tuple[int, int] | None = None
     weight: int | None = None
 
 
@@ -155,8 +154,7 @@ class MultiJoin:
 
     def marks_of(self, number: int) -> tuple[int, int] | None:
         """Columns of partial results that say how far the join before has come."""
-        one = self.inputs[number]
-        return None if one.reached is None or one.newest is None else (one.reached, one.newest)
+        return self.inputs[number].marks
 
     def keeps(self, number: int) -> bool:
         """Whether rows of an input come out alone: they never do."""

@@ -52,23 +52,10 @@ def fill(productivity: Sequence[float], caps: Sequence[float], mu: float) -> lis
     return given
 
 
-def equal_hj(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
-    """EqualHJ: the same to every half-way join (JAQ-A26)."""
-    return _divide("equal-hj", _equal, model, mu, redistribute)
-
-
-def global_hjpr(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
-    """GlobalHJPR: in proportion to the productivity of each half-way join (JAQ-A27)."""
-    return _divide("global-hjpr", _by_productivity, model, mu, redistribute)
-
-
-def e_best_hjp(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
-    """EBestHJP: the same to every join, and there to the more productive half (JAQ-A28)."""
-    return _divide("e-best-hjp", _best_of_equal_joins, model, mu, redistribute)
-
-
-def s_best_hjp(model: PlanModel, mu: float, *, redistribute: bool = False) -> Allocation:
-    """SBestHJP: to joins by their selectivity, and there to the more productive half (JAQ-A29).
+def heuristic(
+    planner: str, model: PlanModel, mu: float, *, redistribute: bool = False
+) -> Allocation:
+    """One of the `HEURISTICS`.
 
     Examples
     --------
@@ -77,16 +64,11 @@ def s_best_hjp(model: PlanModel, mu: float, *, redistribute: bool = False) -> Al
     >>> from streamjoin.planning.many.tree import Tree
     >>> tree = Tree.parse("(a b) c")
     >>> model = PlanModel.of(tree, [500, 700, 600], [5000, 500, 1000, 200], [0.001, 0.005])
-    >>> s_best_hjp(model, 300).allowances.round(), s_best_hjp(model, 300).throughput
+    >>> allocation = heuristic("s-best-hjp", model, 300)
+    >>> allocation.allowances.round(), allocation.throughput
     (array([  0.,  50.,   0., 250.]), 1250.0)
     """
-    return _divide("s-best-hjp", _best_of_selective_joins, model, mu, redistribute)
-
-
-def _divide(
-    planner: str, shares: Shares, model: PlanModel, mu: float, redistribute: bool
-) -> Allocation:
-    mu = check_resources(mu)
+    shares, mu = HEURISTICS[planner], check_resources(mu)
     given = mu * _scaled(shares(model, np.ones(model.tree.root, dtype=np.bool_)))
     for _ in range(MAX_ROUNDS if redistribute else 0):
         flow = model.flow(given / model.costs)
@@ -110,21 +92,24 @@ def _scaled(weights: Floats) -> Floats:
 
 
 def _equal(model: PlanModel, able: Mask) -> Floats:
+    """The same to every half-way join (JAQ-A26)."""
     return able.astype(np.float64)
 
 
 def _by_productivity(model: PlanModel, able: Mask) -> Floats:
+    """In proportion to the productivity of each half-way join (JAQ-A27)."""
     return np.where(able, _worth(model), 0.0)
 
 
 def _best_of_equal_joins(model: PlanModel, able: Mask) -> Floats:
+    """The same to every join, and there to the more productive half (JAQ-A28)."""
     return _better_halves(model, np.ones(model.tree.n_streams - 1), able)
 
 
 def _best_of_selective_joins(model: PlanModel, able: Mask) -> Floats:
+    """To joins by their selectivity, and there to the more productive half (JAQ-A29)."""
     # a join whose halves differ in selectivity counts with their mean
-    sigmas = [(model.sigmas[left] + model.sigmas[right]) / 2 for left, right in model.tree.joins]
-    return _better_halves(model, np.array(sigmas), able)
+    return _better_halves(model, model.sigmas[np.array(model.tree.joins)].mean(axis=1), able)
 
 
 def _better_halves(model: PlanModel, weights: Floats, able: Mask) -> Floats:
@@ -134,6 +119,15 @@ def _better_halves(model: PlanModel, weights: Floats, able: Mask) -> Floats:
         if halves:
             shares[max(halves, key=worth.__getitem__)] = weight
     return shares
+
+
+HEURISTICS: Final[dict[str, Shares]] = {
+    "equal-hj": _equal,
+    "global-hjpr": _by_productivity,
+    "e-best-hjp": _best_of_equal_joins,
+    "s-best-hjp": _best_of_selective_joins,
+}
+"""By the paper's names EqualHJ, GlobalHJPR, EBestHJP and SBestHJP."""
 
 
 def grepp(model: PlanModel, mu: float, *, capped: bool = True) -> Allocation:

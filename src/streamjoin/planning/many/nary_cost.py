@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.planning.many.nary import Groups, Sequences, Sizes
 from streamjoin.planning.many.tree import Tree
-from streamjoin.planning.two.algorithm_choice import FAR_ROWS, OperationCosts
+from streamjoin.planning.two.algorithm_choice import OperationCosts
 
 FEW: Final = 8
 """Where so many times the probing tuples are fewer than those of a piece, its index is kept."""
@@ -130,32 +130,20 @@ class Halfway(NamedTuple):
         fixed = ops.visit * (visits + 1 if new else visits)
         total, streamed = (ops.touch + ops.gather * values) * formed, new
         if self.is_indexed:
-            total += _lookups(probing * pieces, stored / pieces, stored, keys, ops)
+            total += ops.look_up(probing * pieces, stored / pieces, stored, keys)
         else:
             streamed += stored
         if streamed:
-            fixed += ops.build + _lookups(streamed, probing, probing, keys, ops)
-            total += _made(probing, keys, ops) + (0.0 if self.ordered else ops.sort * probing)
+            fixed += ops.build + ops.look_up(streamed, probing, probing, keys)
+            total += ops.fill_index(probing, keys) + (0.0 if self.ordered else ops.sort * probing)
         return total + self.happens * fixed
-
-
-def _lookups(n: float, rows: float, all_rows: float, keys: float, ops: OperationCosts) -> float:
-    """Lookups in an index over some rows, one of several that have so many together."""
-    hits, far = 1 - exp(-rows / keys), all_rows / (all_rows + FAR_ROWS)
-    return n * (ops.probe + ops.found * hits * (2 - hits) + ops.far_probe * far * (1 + 4 * hits))
-
-
-def _made(rows: float, keys: float, ops: OperationCosts) -> float:
-    """The rows of an index."""
-    hits, far = 1 - exp(-rows / keys), rows / (rows + FAR_ROWS)
-    return rows * (ops.insert + ops.far_insert * far) + ops.key * keys * hits
 
 
 def indexes_ns(
     rows: float, new_pieces: float, pieces: float, keys: float, ops: OperationCosts
 ) -> float:
     """The indexes of a table: of its new rows they are made and written, and all are opened."""
-    made = _made(rows, keys, ops) + ops.keep * rows + new_pieces * (ops.build + ops.file)
+    made = ops.fill_index(rows, keys) + ops.keep * rows + new_pieces * (ops.build + ops.file)
     return made + ops.window * pieces
 
 
