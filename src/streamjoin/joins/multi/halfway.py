@@ -9,7 +9,7 @@ import numpy as np
 from streamjoin._typing import Positions, Times
 from streamjoin.core.index import HashIndex
 from streamjoin.joins.base import MAX_PAIRS
-from streamjoin.joins.multi.settings import FAR, MultiJoin
+from streamjoin.joins.multi.settings import FAR
 from streamjoin.joins.multi.states import States
 from streamjoin.joins.multi.tuples import Tuples, combine, overlap
 from streamjoin.planning.many.nary_cost import FEW
@@ -69,16 +69,14 @@ class Probing:
 class HalfwayJoin:
     """The tuples of a node that arrive in a batch, and those of them that probe."""
 
-    def __init__(
-        self, join: MultiJoin, states: States, node: int, arrived: Tuples, probing: Tuples
-    ) -> None:
-        tree = states.tree
+    def __init__(self, states: States, node: int, arrived: Tuples, probing: Tuples) -> None:
+        join, tree = states.join, states.tree
         self._states, self.node = states, node
         self.arrived, self.probing = arrived, probing
         self._partner, formed = tree.sibling(node), tree.parents[node]
         self._is_left = tree.children(formed)[0] == node
-        self._by_index = Probing(probing, join.span_us(tree, node))
-        self._span = join.span_us(tree, self._partner)
+        self._by_index = Probing(probing, states.span_us(node))
+        self._span = states.span_us(self._partner)
         self._names_only = formed == tree.root and not join.is_partial
         self._never_ends = join.limit_of(formed) is not None
         pair = node, self._partner

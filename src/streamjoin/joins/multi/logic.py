@@ -107,7 +107,7 @@ class MultiJoinLogic:
         self._regulator = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
         state.brings([len(tuples) for tuples in new])
-        rows = Rows(join, states)
+        rows = Rows(states)
         yield from self._results(rows, new)
         # from the root down: tuples name rows that those of a join below carry and may drop
         for node, tuples in reversed(list(enumerate(new))):
@@ -176,8 +176,7 @@ class MultiJoinLogic:
             if node == tree.root:
                 yield from formed
                 return
-            n_streams = len(tree.streams(node))
-            new.append(Tuples.joined(list(formed), self.join.n_axes, n_streams))
+            new.append(self._states.joined(node, list(formed)))
             self.counts["intermediate"] += len(new[-1])
 
     def _driven(self, rows: Rows, new: list[Tuples]) -> Iterator[Tuples]:
@@ -185,7 +184,7 @@ class MultiJoinLogic:
         join, k = self.join, len(new)
         sizes = join.sizes or self.state.sizes or Sizes((1.0,) * k, {}, 1.0)
         buffers = [len(tuples) for tuples in new]
-        now = situation(join, self.state, self._states, sizes, buffers)
+        now = situation(self._states, sizes, buffers)
         tables = [stored + n for stored, n in zip(now.tables, buffers, strict=True)]
         sequences = probing_sequences(k, sizes, join.can_follow, tables)
         by: Turns = "position"
@@ -198,13 +197,13 @@ class MultiJoinLogic:
         turns = turns_of(groups, by, [tuples.starts[0] for tuples in new])
         names = [" with ".join(join.inputs[i].name for i in group) for group in groups]
         self._driver = ", then ".join(names)
-        nary = NaryJoin(join, self._states, rows, new, sequences, self.counts)
+        nary = NaryJoin(self._states, rows, new, sequences, self.counts)
         self.counts["nary"] = 1
         yield from nary.results(turns)
 
     def _half(self, node: int, arrived: Tuples) -> HalfwayJoin:
         probing = arrived if self._regulator is None else self._regulator.probing(node, arrived)
-        half = HalfwayJoin(self.join, self._states, node, arrived, probing)
+        half = HalfwayJoin(self._states, node, arrived, probing)
         inputs = self.join.inputs
         name = inputs[node].name if node < len(inputs) else "intermediate"
         self.counts[f"probed_{name}"] += len(half.probing)
@@ -301,7 +300,7 @@ class MultiJoinLogic:
         span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
         slack = max(one.stream.lateness_us for one in self.join.inputs)
         seconds = known.elapsed(newest, span, slack)
-        return ProbeRegulator(self.join, limits, self.state, self._states, seconds, self._whole)
+        return ProbeRegulator(self._states, limits, seconds, self._whole)
 
     def _count_state(self) -> None:
         k, nodes = len(self.join.inputs), self.state.pieces

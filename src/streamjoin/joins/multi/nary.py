@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from streamjoin._typing import Keys, Positions, Times
 from streamjoin.joins.multi.halfway import Found, Probing
 from streamjoin.joins.multi.rows import Rows
-from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import Piece, States
 from streamjoin.joins.multi.tuples import Tuples, combine, gathered, overlap
 from streamjoin.metrics.catalogue import Counts
@@ -90,18 +89,17 @@ class NaryJoin:
 
     def __init__(
         self,
-        join: MultiJoin,
         states: States,
         rows: Rows,
         new: Sequence[Tuples],
         sequences: Sequence[Sequence[int]],
         counts: Counts,
     ) -> None:
-        self._join, self._states, self._rows = join, states, rows
+        self._join, self._states, self._rows = states.join, states, rows
         self._new, self._sequences, self._counts = new, sequences, counts
         self._drained = [0] * len(new)
         self._table: dict[tuple[int, int], tuple[Tuples, Keys]] = {}
-        self._spans = [join.span_us(states.tree, i) for i in range(len(new))]
+        self._spans = [states.span_us(i) for i in range(len(new))]
         self._lines = states.tree.streams(states.tree.root)
 
     def results(self, turns: Iterator[Turn]) -> Iterator[Tuples]:

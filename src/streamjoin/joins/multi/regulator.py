@@ -6,14 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from streamjoin.joins.multi.settings import FAR, MultiJoin
-from streamjoin.joins.multi.states import MultiJoinState, States
+from streamjoin.joins.multi.settings import FAR
+from streamjoin.joins.multi.states import States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import Counts
 from streamjoin.planning.many.plan_model import Floats
 from streamjoin.planning.many.planners import Analyst
-from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.costs import Costs
 from streamjoin.shedding.limits import PlanLimits
 from streamjoin.shedding.plans import AllowanceState, Observed, Question, Whole
@@ -31,21 +30,16 @@ class ProbeRegulator:
     """
 
     def __init__(
-        self,
-        join: MultiJoin,
-        limits: PlanLimits,
-        state: MultiJoinState,
-        states: States,
-        seconds: float,
-        whole: Whole | None = None,
+        self, states: States, limits: PlanLimits, seconds: float, whole: Whole | None = None
     ) -> None:
-        self._limits, self._state, self._seconds = limits, state, seconds
-        self._known = known = state.limits = state.limits or AllowanceState()
-        self._tree = tree = states.tree
+        self._limits, self._state, self._seconds = limits, states.state, seconds
+        self._known = known = self._state.limits = self._state.limits or AllowanceState()
+        join, tree = states.join, states.tree
+        self._tree = tree
         # what a limited state will hold: so long its tuples stay, also while it fills
         sizes = [float(join.limit_of(x) or states.rows(x)) for x in range(tree.root)]
         self._seen = Observed.begun(seconds, sizes)
-        self._turn_us = turn_us(join, tree)
+        self._turn_us = turn_us(states)
         self._whole = whole
         self._plan = tree if whole is None else whole.tree
         self._nodes = tuple(range(tree.root)) if whole is None else whole.nodes[: tree.root]
@@ -181,9 +175,9 @@ class ProbeRegulator:
             )
 
 
-def turn_us(join: MultiJoin, tree: Tree) -> int:
+def turn_us(states: States) -> int:
     """How long the same keys come first."""
-    span = max(join.span_us(tree, node) for node in range(tree.root))
+    span = max(map(states.span_us, range(states.tree.root)))
     return min(FAR, TURNS * span) or FAR
 
 

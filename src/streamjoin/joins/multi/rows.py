@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import Keys, Times
 from streamjoin.core.keys import equal_keys, is_exact
 from streamjoin.joins.base import MAX_BYTES, MAX_PAIRS, WEIGHT
-from streamjoin.joins.multi.settings import END, START, MultiJoin
+from streamjoin.joins.multi.settings import END, START
 from streamjoin.joins.multi.states import States, kept
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples
 
@@ -23,16 +23,10 @@ Found = tuple[tuple[int, ...], pa.Array]
 
 
 class Rows:
-    """Looks up rows of all inputs, during one batch.
+    """Looks up rows of all inputs, during one batch."""
 
-    Parameters
-    ----------
-    join, states
-        Settings, and where the rows are.
-    """
-
-    def __init__(self, join: MultiJoin, states: States) -> None:
-        self._join, self._states = join, states
+    def __init__(self, states: States) -> None:
+        self._join, self._states = states.join, states
         streams = states.tree.streams(states.tree.root)
         self._line = {number: i for i, number in enumerate(streams)}
         self._together: dict[tuple[int, int], tuple[tuple[int, ...], pa.Array]] = {}

@@ -164,24 +164,6 @@ class MultiJoin:
         """How many partial results a node remembers, where that is limited."""
         return self.states[node] if node < len(self.states) else None
 
-    def carries(self, tree: Tree, node: int) -> bool:
-        """Whether tuples of a node have rows of their own, as they may outlive those of streams."""
-        if node < tree.n_streams:
-            return False
-        if self.limit_of(node) is not None:
-            return True
-        return any(self.carries(tree, child) for child in tree.children(node))
-
-    def span_us(self, tree: Tree, node: int) -> int:
-        """How long a tuple of a node lives at most, on the axis of time."""
-        if node < tree.n_streams:
-            stream = self.inputs[node].stream
-            return FAR if stream.window_rows is not None else stream.window_us
-        if self.limit_of(node) is not None:
-            return FAR
-        # It begins when the last of its rows came: from there each window reaches less far.
-        return min(self.span_us(tree, child) for child in tree.children(node))
-
     def can_follow(self, done: frozenset[int], number: int) -> bool:
         """Whether an equality links an input to some others."""
         return not self.attributes or any(
