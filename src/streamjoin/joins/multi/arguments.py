@@ -11,28 +11,19 @@ from streamjoin.budget import Budget
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, format_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.columns import kind_name, nullable, refuse_duplicates
+from streamjoin.joins.columns import kind_name, nullable, position_of, refuse_duplicates
 from streamjoin.joins.multi.keys import (
     Keys,
     OnMany,
     Schemas,
     check_streams,
-    column_of,
     for_each,
     for_some,
     linked,
     parse_on,
     stream_of,
 )
-from streamjoin.joins.multi.operators import (
-    Age,
-    Operator,
-    Step,
-    StepMaker,
-    default_plan,
-    one_operator,
-    operators_of,
-)
+from streamjoin.joins.multi.operators import Age, Step, StepMaker, default_plan, operators_of
 from streamjoin.joins.multi.settings import MultiJoin, Strategy
 from streamjoin.joins.window.arguments import not_negative, positive
 from streamjoin.planning.many.nary import ORDERS, Order, Sizes
@@ -114,10 +105,10 @@ def resolve_plan(
     )
     several = chosen == "mjoin" and len(operators) > 1
     if several:
-        operators = [one_operator(tree, keys)]
-    if limits is not None:
-        limits = replace(limits, chained=len(operators) > 1)
-    _refuse_in_chains(operators, windows, states)
+        operators = operators_of(tree, keys, together=True)
+    if len(operators) > 1:
+        _refuse_in_chains(windows, states)
+        limits = None if limits is None else replace(limits, chained=True)
     idle_us = None if idle_timeout is None else positive(idle_timeout, "idle_timeout")
     steps = StepMaker(tree, keys, streams, ages, idle_us, limits, naming).steps(operators)
     join = _with_states(steps[-1].join, states, plan)
@@ -141,18 +132,17 @@ def resolve_plan(
 
 
 def _tree(plan: str | None, names: list[str], keys: Keys) -> Tree:
-    if plan is not None:
-        if not isinstance(plan, str):
-            raise ConfigError.at("plan", repr(plan), 'text such as "((a b) c) d", or None')
-        return Tree.parse(plan, names)
-    return default_plan(names, keys)
+    if plan is None:
+        return default_plan(names, keys)
+    if not isinstance(plan, str):
+        raise ConfigError.at("plan", repr(plan), 'text such as "((a b) c) d", or None')
+    return Tree.parse(plan, names)
 
 
 def _time(schemas: Schemas, time: str | Mapping[str, str], name: str, naming: Naming) -> int:
-    said = for_each(time, list(schemas), "time")[name]
-    column = column_of(schemas[name], said, name, "time", naming)
-    position = int(schemas[name].names.index(column))
-    kind = schemas[name].types[position]
+    said, schema = for_each(time, list(schemas), "time")[name], schemas[name]
+    position = position_of(schema, said, f"stream {name!r}", "time", naming)
+    column, kind = schema.names[position], schema.types[position]
     if not pa.types.is_timestamp(kind):
         raise DataError(
             f"time: {name}.{column} has type {kind_name(kind)}; allowed: timestamp or timestamp_ntz"
@@ -161,13 +151,12 @@ def _time(schemas: Schemas, time: str | Mapping[str, str], name: str, naming: Na
 
 
 def _same_times(streams: Mapping[str, Stream]) -> None:
-    kinds = {name: kind_name(s.schema.types[s.time]) for name, s in streams.items()}
-    first = next(iter(kinds))
-    for name, kind in kinds.items():
-        if kind != kinds[first]:
+    first, *others = ((n, kind_name(s.schema.types[s.time])) for n, s in streams.items())
+    for name, kind in others:
+        if kind != first[1]:
             raise DataError.at(
                 "time",
-                f"{kinds[first]} for {first!r} and {kind} for {name!r}",
+                f"{first[1]} for {first[0]!r} and {kind} for {name!r}",
                 "the same type for all streams (cast one of them)",
             )
 
@@ -259,11 +248,7 @@ def _labels(tree: Tree) -> str:
     )
 
 
-def _refuse_in_chains(
-    operators: list[Operator], windows: Mapping[str, Size], states: Mapping[str, Rows] | None
-) -> None:
-    if len(operators) == 1:
-        return
+def _refuse_in_chains(windows: Mapping[str, Size], states: Mapping[str, Rows] | None) -> None:
     counted = next((name for name, (_, rows) in windows.items() if rows is not None), None)
     if counted is not None:
         raise ConfigError.at(
@@ -346,8 +331,7 @@ def resolve_sizes(selectivities: Selectivities | None, names: list[str]) -> Size
         )
     found: dict[frozenset[int], float] = {}
     for label, sigma in selectivities.items():
-        known = dict.fromkeys(names)
-        words = [stream_of(word, known, "selectivities") for word in str(label).split()]
+        words = [stream_of(word, names, "selectivities") for word in str(label).split()]
         streams = frozenset(names.index(word) for word in words)
         is_number = isinstance(sigma, int | float) and not isinstance(sigma, bool)
         if len(words) != len(streams) or len(streams) < 2 or streams in found:

@@ -57,7 +57,7 @@ def check_streams(streams: object) -> None:
                 )
 
 
-def stream_of(name: object, streams: Mapping[str, Any], argument: str) -> str:
+def stream_of(name: object, streams: Collection[str], argument: str) -> str:
     """The stream that a name means; upper and lower case are one."""
     for known in streams:
         if isinstance(name, str) and known.lower() == name.lower():
@@ -65,14 +65,6 @@ def stream_of(name: object, streams: Mapping[str, Any], argument: str) -> str:
     close = get_close_matches(str(name), list(streams), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise ConfigError(f"{argument}: unknown stream {name!r}{hint}; allowed: {', '.join(streams)}")
-
-
-def column_of(
-    schema: pa.Schema, name: object, stream: str, argument: str, naming: Naming = ANY_CASE
-) -> str:
-    """The exact name of a column, or an error that names the argument."""
-    position = position_of(schema, name, f"stream {stream!r}", argument, naming)
-    return str(schema.names[position])
 
 
 def for_each(value: T | Mapping[str, T], streams: Sequence[str], argument: str) -> dict[str, T]:
@@ -98,10 +90,9 @@ def for_each(value: T | Mapping[str, T], streams: Sequence[str], argument: str) 
 
 def for_some(value: Mapping[str, T], streams: Sequence[str], argument: str) -> dict[str, T]:
     """Values for some of the streams."""
-    known = dict.fromkeys(streams)
     found: dict[str, T] = {}
     for name, one in value.items():
-        stream = stream_of(name, known, argument)
+        stream = stream_of(name, streams, argument)
         if stream in found:
             raise ConfigError.at(argument, f"{stream!r} twice", "one for each stream")
         found[stream] = one
@@ -156,7 +147,8 @@ def parse_on(
     """
 
     def look_up(stream: str, column: str) -> str:
-        return column_of(schemas[stream], column, stream, "on", naming)
+        schema = schemas[stream]
+        return str(schema.names[position_of(schema, column, f"stream {stream!r}", "on", naming)])
 
     if isinstance(on, Mapping):
         classes, shared = _by_stream(on, schemas), False
@@ -204,8 +196,8 @@ def _equality(text: str, schemas: Schemas, look_up: LookUp) -> list[tuple[str, s
     if found is None:
         raise _wrong(text)
     one, x, other, y = map(_unquoted, found.groups())
-    ends = [(stream_of(one, schemas, "on"), x), (stream_of(other, schemas, "on"), y)]
-    ends = [(stream, look_up(stream, column)) for stream, column in ends]
+    streams = stream_of(one, schemas, "on"), stream_of(other, schemas, "on")
+    ends = [(stream, look_up(stream, c)) for stream, c in zip(streams, (x, y), strict=True)]
     if ends[0][0] == ends[1][0]:
         raise ConfigError(f"on: {text!r} is about one stream; allowed: equalities between two")
     return ends
@@ -225,14 +217,13 @@ def _united(equalities: Iterable[list[tuple[str, str]]]) -> list[dict[str, str]]
         classes = [one for one in classes if one not in touched]
         classes.insert(place, merged)
     for one in classes:
-        streams = [stream for stream, _ in one]
-        twice = next((stream for stream in streams if streams.count(stream) > 1), None)
-        if twice is not None:
-            first, second = (column for stream, column in one if stream == twice)
-            raise ConfigError(
-                f"on: {twice}.{first} and {twice}.{second} must equal the same column; allowed: "
-                "one column of a stream (filter the stream first)"
-            )
+        for stream, n in Counter(stream for stream, _ in one).items():
+            if n > 1:
+                first, second = (f"{stream}.{column}" for own, column in one if own == stream)
+                raise ConfigError(
+                    f"on: {first} and {second} must equal the same column; allowed: "
+                    "one column of a stream (filter the stream first)"
+                )
     return [dict(one.keys()) for one in classes]
 
 
@@ -256,9 +247,9 @@ def _checked(one: dict[str, str], schemas: Schemas, look_up: LookUp) -> dict[str
 
 def _refuse_twice(classes: Sequence[KeyClass]) -> None:
     columns = Counter(column for one in classes for column in one.columns.items())
-    twice = next((column for column, n in columns.items() if n > 1), None)
-    if twice is not None:
-        raise ConfigError.at("on", f"{'.'.join(twice)} twice", "each column once")
+    for column, n in columns.items():
+        if n > 1:
+            raise ConfigError.at("on", f"{'.'.join(column)} twice", "each column once")
 
 
 def _refuse_disconnected(classes: Sequence[KeyClass], schemas: Schemas) -> None:
@@ -289,18 +280,14 @@ def _refuse_cycles(classes: Sequence[KeyClass], schemas: Schemas) -> None:
     Graham, Yu and Ozsoyoglu).
     """
     edges = {name: {i for i, one in enumerate(classes) if name in one.columns} for name in schemas}
-    changed = True
-    while changed:
-        changed = False
-        for name, held in list(edges.items()):
-            others = [e for other, e in edges.items() if other != name]
-            alone = {i for i in held if not any(i in e for e in others)}
-            if alone:
-                edges[name] = held = held - alone
-                changed = True
-            if not held or any(held <= e for e in others):
+    before = None
+    while edges != before:
+        before = dict(edges)
+        for name, held in before.items():
+            others = [edges[other] for other in edges if other != name]
+            shared = held.intersection(set().union(*others))
+            if not others or any(shared <= other for other in others):
                 del edges[name]
-                changed = True
     if edges:
         raise ConfigError(
             f"on: the equalities of {', '.join(edges)} form a cycle; allowed: with "

@@ -19,9 +19,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streamjoin._typing import Keys, Positions, Times
+from streamjoin._typing import Keys, Times
 from streamjoin.joins.multi.halfway import Found, Probing
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.states import Piece, States
@@ -151,7 +150,11 @@ class NaryJoin:
             others = [(mine, self._table_keys(other, piece, theirs, a)) for a, mine in more]
             for at, at_theirs in found:
                 if checked or others:
-                    holds = _holds(tuples, at, theirs, at_theirs, others, checked)
+                    holds = np.ones(len(at), np.bool_)
+                    if checked:
+                        holds = overlap(tuples, at, theirs, at_theirs)
+                    for mine, their_keys in others:  # equal in all other attributes too
+                        holds &= mine.take(at) == their_keys.take(at_theirs)
                     at, at_theirs = at[holds], at_theirs[holds]
                 if len(at):
                     yield combine(tuples, at, theirs, at_theirs, names_only=is_last)
@@ -171,11 +174,8 @@ class NaryJoin:
 
     def _attributes(self, done: tuple[int, ...], other: int) -> list[int]:
         """Attributes that link a stream to others; none where there is one key."""
-        return [
-            i
-            for i, one in enumerate(self._join.attributes)
-            if other in one and any(number in one for number in done)
-        ]
+        every = enumerate(self._join.attributes)
+        return [i for i, one in every if other in one and not one.keys().isdisjoint(done)]
 
     def _keyed(self, tuples: Tuples, done: tuple[int, ...], attributes: list[int]) -> Tuples:
         """Tuples with what they have in the first attribute as their keys."""
@@ -204,18 +204,3 @@ class NaryJoin:
         if done == self._lines:
             return tuples
         return replace(tuples, ids=tuples.ids[[done.index(number) for number in self._lines]])
-
-
-def _holds(
-    x: Tuples,
-    at_x: Positions,
-    y: Tuples,
-    at_y: Positions,
-    keys: list[tuple[Keys, Keys]],
-    checked: bool,
-) -> NDArray[np.bool_]:
-    """Which pairs overlap, and are equal in all other attributes too."""
-    holds = overlap(x, at_x, y, at_y) if checked else np.ones(len(at_x), np.bool_)
-    for mine, theirs in keys:
-        holds &= mine.take(at_x) == theirs.take(at_y)
-    return holds

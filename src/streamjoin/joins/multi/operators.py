@@ -98,8 +98,10 @@ def default_plan(names: Sequence[str], keys: Keys) -> Tree:
     return Tree.linear(order).numbered(names)
 
 
-def operators_of(tree: Tree, keys: Keys) -> list[Operator]:
+def operators_of(tree: Tree, keys: Keys, *, together: bool = False) -> list[Operator]:
     """The operators of a plan, each after those whose results it takes.
+
+    With `together`, one n-ary join of all streams, whatever their keys are.
 
     Examples
     --------
@@ -109,15 +111,12 @@ def operators_of(tree: Tree, keys: Keys) -> list[Operator]:
     [('(n0 n1) n2', (0, 1, 2), (0, 1, 2, 4, 5)), ('n5 n3', (5, 3), (5, 3, 6))]
     """
     k = tree.n_streams
+    if together:
+        classes, nodes = tuple(range(len(keys.classes))), tuple(range(tree.root + 1))
+        return [Operator(classes, nodes[:k], nodes, tree)]
     on = {k + i: _classes(tree, keys, children) for i, children in enumerate(tree.joins)}
     tops = [n for n in on if n == tree.root or on[tree.parents[n]] != on[n]]
     return [_operator(tree, on, top) for top in tops]
-
-
-def one_operator(tree: Tree, keys: Keys) -> Operator:
-    """One n-ary join of all streams, whatever their keys are."""
-    classes, streams = range(len(keys.classes)), range(tree.n_streams)
-    return Operator(tuple(classes), tuple(streams), tuple(range(tree.root + 1)), tree)
 
 
 def _operator(tree: Tree, on: dict[int, tuple[int, ...]], top: int) -> Operator:

@@ -12,11 +12,12 @@ Where a window counts tuples, those of its stream that come before the last one 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from streamjoin.core.stream import Stream
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.base import MAX_BYTES, Env, JoinLogic, OutputColumn
 from streamjoin.joins.window.settings import format_window
+from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.nary import Order, Sizes
 from streamjoin.planning.many.tree import Tree
 from streamjoin.planning.two.algorithm_choice import OperationCosts
@@ -116,6 +117,8 @@ class MultiJoin:
         none where all inputs have one key. Only an n-ary join can have several.
     operations
         What its operations cost.
+    plan
+        The whole plan, and this operator's nodes in it; None if it is the only one.
     """
 
     inputs: tuple[Input, ...]
@@ -131,6 +134,28 @@ class MultiJoin:
     sizes: Sizes | None = None
     attributes: tuple[Attribute, ...] = ()
     operations: OperationCosts = OperationCosts()  # noqa: RUF009  # frozen
+    plan: tuple[Tree, tuple[int, ...]] | None = None
+
+    @property
+    def counted_inputs(self) -> tuple[str, ...]:
+        """Names of the streams, and of partial results."""
+        return tuple(one.name for one in self.inputs)
+
+    @property
+    def counter_names(self) -> tuple[str, ...]:
+        """What is counted."""
+        return many_stream_counters(self.counted_inputs)
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much of the results is held before it leaves."""
+        return MAX_BYTES
+
+    def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
+        """The logic of one shard."""
+        from streamjoin.joins.multi.shard import PlanShard
+
+        return PlanShard(self, values, env)
 
     @cached_property
     def counted(self) -> tuple[int, ...]:

@@ -80,11 +80,11 @@ class Situation:
 class Cost:
     """What one batch needs."""
 
-    probes: float  # tuples that look for partners in a table
-    intermediate: float  # tuples formed of some streams, and of all
-    results: float
-    switches: float  # how often another stream becomes the driver
-    us: float  # microseconds of one core
+    probes: float = 0.0  # tuples that look for partners in a table
+    intermediate: float = 0.0  # tuples formed of some streams, and of all
+    results: float = 0.0
+    switches: float = 0.0  # how often another stream becomes the driver
+    us: float = 0.0  # microseconds of one core
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(*map(add, vars(self).values(), vars(other).values()))
@@ -92,9 +92,6 @@ class Cost:
     def times(self, n: float) -> "Cost":
         """Of so many alike."""
         return Cost(*(n * value for value in vars(self).values()))
-
-
-NOTHING: Final = Cost(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Halfway(NamedTuple):
@@ -242,37 +239,30 @@ def mjoin_cost(situation: Situation, sequences: Sequences, groups: Groups) -> Co
         Streams that drain one after the other; those of one group take turns.
     """
     drains, arrivals = Drains(situation, sequences), situation.arrivals
-    before, total = frozenset[int](), NOTHING
+    before, total = frozenset[int](), Cost()
     for group in groups:
-        rounds = _rounds(arrivals, group)
+        rounds = 1.0  # a stream that drains needs no more
+        if len(group) > 1:
+            rounds = max(1.0, min(MOST_ROUNDS, sum(arrivals[i] for i in group) // ROUND))
         # Streams that take turns meet half of each other's new tuples.
         part = dict.fromkeys(group, 0.5) | dict.fromkeys(before, 1.0)
         for j in group:
             new = [part.get(i, 0.0) * a if i != j else 0.0 for i, a in enumerate(arrivals)]
             total += drains.cost(j, new, arrivals[j] / rounds).times(rounds)
-        total += Cost(0.0, 0.0, 0.0, rounds * len(group), 0.0)
+        total += Cost(switches=rounds * len(group))
         before |= set(group)
     keys, ops = situation.keys, situation.operations
     ns = sum(
         part * indexes_ns(arrivals[i], 1.0, situation.pieces[i], keys, ops)
         for i, part in drains.indexed.items()
     )
-    return total + Cost(0.0, 0.0, 0.0, -1.0, ns / 1000)
-
-
-def _rounds(arrivals: Sequence[float], group: Sequence[int]) -> float:
-    """In how many rounds streams take turns; one that drains needs none."""
-    if len(group) == 1:
-        return 1.0
-    return max(1.0, min(MOST_ROUNDS, sum(arrivals[i] for i in group) // ROUND))
+    return total + Cost(switches=-1.0, us=ns / 1000)
 
 
 def tree_cost(tree: Tree, situation: Situation) -> Cost:
     """One batch of a tree of joins; its streams are numbered as those of the situation are."""
-    total = NOTHING
-    for node in range(tree.n_streams, tree.root + 1):
-        total += _join(tree, node, situation)
-    return total
+    nodes = range(tree.n_streams, tree.root + 1)
+    return sum((_join(tree, node, situation) for node in nodes), Cost())
 
 
 def _join(tree: Tree, node: int, at: Situation) -> Cost:

@@ -9,9 +9,8 @@ than there is (JAQ-A25).
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from threading import Thread
 from typing import Any, Final
 
 from streamjoin.errors import ConfigError
@@ -128,16 +127,9 @@ class Analyst:
         self, planner: str, model: PlanModel, mu: float, freshness: Sequence[float] | None = None
     ) -> None:
         """Begin an analysis; the result of an earlier one is given up."""
-        pending: Future[Analysis] = Future()
-
-        def run() -> None:
-            try:
-                pending.set_result(analyse(planner, model, mu, freshness))
-            except BaseException as error:
-                pending.set_exception(error)
-
-        self._pending = pending
-        Thread(target=run, name="streamjoin-analyst", daemon=True).start()
+        thread = ThreadPoolExecutor(1, "streamjoin-analyst")
+        self._pending = thread.submit(analyse, planner, model, mu, freshness)
+        thread.shutdown(wait=False)  # it ends with the analysis
 
     def result(self) -> Analysis:
         """What the last analysis found, or its error."""
