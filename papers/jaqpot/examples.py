@@ -9,8 +9,7 @@ from papers.jaqpot.knapsack import best_hjp, dynamic, greedy
 from papers.jaqpot.workload import BUSHY, LINEAR
 from papers.operators.plan_window import Fixed, PlanJoin, PlanTrace, plan_window_join
 from streamjoin.planning.many.cover import Refresh
-from streamjoin.planning.many.exact import exact_cover
-from streamjoin.planning.many.jaqpot import HEURISTICS, grepp, heuristic
+from streamjoin.planning.many.jaqpot import HEURISTICS, exact_cover, grepp, heuristic
 from streamjoin.planning.many.plan_model import Allocation, PathTable, PlanModel
 from streamjoin.planning.many.tree import Tree
 

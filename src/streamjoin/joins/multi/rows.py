@@ -77,16 +77,13 @@ class Rows:
                 position = first + self._join.counted.index(one.input)
                 now = counts[one.input]
             if now is not None:
-                at = self._column(results, one.input, position).view(pa.int64())
-                holds &= np.asarray(at) >= now - one.age
+                holds &= self._times(results, one.input, position) >= now - one.age
         return holds
 
     def oldest(self, results: Tuples) -> Times:
         """The time of the oldest row of each result; of streams, not of partial results."""
-        times = [
-            np.asarray(self._column(results, number, stream.time).view(pa.int64()))
-            for number, stream in enumerate(self._join.streams)
-        ]
+        streams = enumerate(self._join.streams)
+        times = [self._times(results, number, stream.time) for number, stream in streams]
         found: Times = np.minimum.reduce(times)
         return found
 
@@ -121,6 +118,9 @@ class Rows:
             known = pieces, np.concatenate([np.empty(0, np.int64), *parts])
             self._keys[number, attribute] = known
         return known[1].take(np.asarray(places))
+
+    def _times(self, results: Tuples, number: int, position: int) -> Times:
+        return np.asarray(self._column(results, number, position).view(pa.int64()))
 
     def _column(self, results: Tuples, number: int, position: int) -> pa.Array:
         return self._named(number, self._found(results, number), position)

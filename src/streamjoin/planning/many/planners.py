@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from streamjoin.errors import ConfigError
 from streamjoin.planning.many.cover import TOLERANCE, Refresh, refresh_rates, uncovered
-from streamjoin.planning.many.exact import exact
-from streamjoin.planning.many.jaqpot import HEURISTICS, grepp, heuristic, jaqpot
+from streamjoin.planning.many.jaqpot import HEURISTICS, exact, grepp, heuristic, jaqpot
 from streamjoin.planning.many.plan_model import Allocation, Numbers, PlanModel
 from streamjoin.planning.many.timed_plan import TimedPlan, best_mix
 

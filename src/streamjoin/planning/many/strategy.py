@@ -117,8 +117,8 @@ def _best_tree(n_streams: int, cost: CostOfJoin) -> Part:
 
     def joined(left: Streams, right: Streams) -> tuple[TreeCost, Part]:
         costs = best[left][0], best[right][0], cost(left, right)
-        crosses, made = map(sum, zip(*costs, strict=True))
-        return (crosses, made), _joined(best[left][1], best[right][1], left, right)
+        total = sum(crosses for crosses, _ in costs), sum(made for _, made in costs)
+        return total, _joined(best[left][1], best[right][1], left, right)
 
     for size in range(2, n_streams + 1):
         for streams in map(frozenset, combinations(range(n_streams), size)):
