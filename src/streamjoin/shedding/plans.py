@@ -302,16 +302,6 @@ class AllowanceState(StreamClock):
         return Averages(self.observed, seconds) if seconds > 0 else None
 
 
-def watched(model: PlanModel, mu: float) -> dict[str, float]:
-    """The numbers whose change is a reason to think again."""
-    values = {
-        f"rate of {name}": float(r) for name, r in zip(model.tree.names, model.rates, strict=True)
-    }
-    for node, rho in enumerate(model.productivities):
-        values[f"productivity of {model.tree.label(node)}"] = float(rho)
-    return {**values, "resources": mu}
-
-
 @dataclass(frozen=True)
 class Verdict:
     """What became of an analysis."""
@@ -344,7 +334,11 @@ class Question:
         timed = not (limits.limited or limits.chained) and limits.planner in ("jaqpot", "exact")
         make = averages.timed_plan if timed else averages.model
         model, mu = make(tree, in_time=limits.rate is None), averages.resources(limits, tree)
-        values = watched(model, mu)
+        rates = zip(tree.names, model.rates, strict=True)
+        values = {f"rate of {name}": float(rate) for name, rate in rates}
+        for node, rho in enumerate(model.productivities):
+            values[f"productivity of {tree.label(node)}"] = float(rho)
+        values["resources"] = mu
         reason = state.adaptation.should_analyse(values)
         if not reason:
             return None

@@ -68,11 +68,7 @@ class MultiJoinLogic:
     """
 
     def __init__(
-        self,
-        join: MultiJoin,
-        state: MultiJoinState,
-        store: WindowStore,
-        whole: Whole | None = None,
+        self, join: MultiJoin, state: MultiJoinState, store: WindowStore, whole: Whole | None = None
     ) -> None:
         self.join, self.state, self._store, self._whole = join, state, store, whole
 
@@ -103,7 +99,7 @@ class MultiJoinLogic:
             self.counts["reordered"] = int(reorder(join, state, self._store))
         self._advance(arrivals, end)
         self._states = states = States(join, state, self._store)
-        batches = _release(join, state, self._store, on_time, since)
+        batches = _release(states, on_time, since)
         self._regulator = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
         state.brings([len(tuples) for tuples in new])
@@ -314,24 +310,19 @@ class MultiJoinLogic:
         self.counts["held_rows"] = sum(self.state.held)
 
 
-def _release(
-    join: MultiJoin,
-    state: MultiJoinState,
-    store: WindowStore,
-    arrivals: Sequence[Arrival],
-    since: int | None,
-) -> list[Batch]:
+def _release(states: States, arrivals: Sequence[Arrival], since: int | None) -> list[Batch]:
     """The rows that take part now, with their places on the axes that count.
 
     Without such an axis these are all that arrive. With one, rows wait until the watermark has
     passed them (see `joins.window.ordering`).
     """
+    join, state = states.join, states.state
     if not join.counted:
         return [arrival.batch for arrival in arrivals]
     queues = []
     for i, (stream, arrival) in enumerate(zip(join.streams, arrivals, strict=True)):
         keys = HELD_ROWS + i, HELD_ORDER + i
-        queues.append(Queue(stream, (state, i), store, keys, arrival, since))
+        queues.append(Queue(stream, (state, i), states.store, keys, arrival, since))
     before = list(state.released)
     batches = [queue.release(state.watermark) for queue in queues]
     placed = []

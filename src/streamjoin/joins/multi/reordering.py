@@ -81,19 +81,17 @@ def without_limits(join: MultiJoin, state: MultiJoinState, store: WindowStore) -
 
 def situation(states: States, sizes: Sizes, arrivals: Sequence[float]) -> Situation:
     """What costs depend on."""
-    k = states.tree.n_streams
     return Situation(
         arrivals=tuple(map(float, arrivals)),
-        tables=tuple(float(states.rows(i)) for i in range(k)),
-        pieces=tuple(float(len(pieces)) for pieces in states.state.pieces[:k]),
+        tables=states.tables,
+        pieces=tuple(float(len(pieces)) for pieces in states.state.pieces[: states.tree.n_streams]),
         sizes=sizes,
         operations=states.join.operations,
     )
 
 
 def _better_tree(states: States, sizes: Sizes) -> bool:
-    names, rates = states.tree.names, states.state.arrivals
-    tables = tuple(float(states.rows(i)) for i in range(len(names)))
+    names, rates, tables = states.tree.names, states.state.arrivals, states.tables
     if min(rates) <= 0 or min(tables) <= 0:
         return False
 
@@ -145,7 +143,7 @@ def measure(states: States) -> Sizes | None:
     those are found in a sample of rows, and counted all. Of streams that different attributes link,
     sets are measured that one attribute links; sizes of others follow from those.
     """
-    tables = tuple(float(states.rows(i)) for i in range(states.tree.n_streams))
+    tables = states.tables
     if min(tables) == 0:
         return None
     joined: dict[int, float] = {}
@@ -188,7 +186,8 @@ def _counted(stored: list[Keys]) -> tuple[int, Matrix, Matrix]:
         rest.append(keys[~hot])
     every, sampled = _sampled(rest)
     together = np.unique(np.concatenate(sampled))
-    return every, np.stack([_counts(together, of) for of in sampled]).astype(np.float64), exact
+    counts = [np.bincount(np.searchsorted(together, of), minlength=len(together)) for of in sampled]
+    return every, np.stack(counts).astype(np.float64), exact
 
 
 def _frequent(stored: list[Keys]) -> Keys:
@@ -215,7 +214,3 @@ def _sampled(stored: list[Keys]) -> tuple[int, list[Keys]]:
         if every == 1 or len(np.unique(np.concatenate(sampled))) >= FEWEST:
             return every, sampled
         every //= 2
-
-
-def _counts(keys: Keys, of: Keys) -> NDArray[np.int64]:
-    return np.bincount(np.searchsorted(keys, of), minlength=len(keys))

@@ -177,6 +177,11 @@ class States:
         """How many tuples are stored of a node."""
         return sum(piece.rows for piece in self.state.pieces[node])
 
+    @property
+    def tables(self) -> tuple[float, ...]:
+        """How many rows are stored of each stream."""
+        return tuple(float(self.rows(i)) for i in range(self.tree.n_streams))
+
     def span_us(self, node: int) -> int:
         """How long a tuple of a node lives at most, on the axis of time."""
         if node < self.tree.n_streams:
