@@ -161,7 +161,6 @@ class Step(NamedTuple):
     stream: int
     partners: float
     is_first: bool
-    is_last: bool
     values: int
 
 
@@ -185,9 +184,10 @@ class Drains:
         steps, joined, before = list[Step](), frozenset([driver]), 1.0
         for n, stream in enumerate(sequence, start=2):
             joined |= {stream}
-            sigma, is_last = self._at.sizes.selectivity(joined), n == self._at.n_streams
+            sigma = self._at.sizes.selectivity(joined)
             partners = sigma / before if before else 0.0
-            steps.append(Step(stream, partners, n == 2, is_last, values_of(n, is_last=is_last)))
+            values = values_of(n, is_last=n == self._at.n_streams)
+            steps.append(Step(stream, partners, n == 2, values))
             before = sigma
         return steps
 
