@@ -126,9 +126,8 @@ class MultiJoinLogic:
     def counted_us(self, costs: Costs) -> float:
         """CPU time of the batch, counted instead of measured."""
         assert self._regulator is not None
-        return self._regulator.count(
-            costs, sum(self.counts[f"rows_{x.name}"] for x in self.join.inputs)
-        )
+        rows = sum(self.counts[f"rows_{name}"] for name in self.join.counted_inputs)
+        return self._regulator.count(costs, rows)
 
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost."""

@@ -9,7 +9,7 @@ Where a window counts tuples, those of its stream that come before the last one 
 (time, stream, arrival) are counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -205,18 +205,15 @@ class MultiJoin:
         said["plan"] = "chosen while it runs" if self.adaptive else str(self.tree)
         if self.attributes:
             said["plan"] = f"one n-ary join on {'; '.join(map(self._equality, self.attributes))}"
-        said["streams"] = ", ".join(one.name for one in self.inputs)  # pieces go by their order
+        said["streams"] = ", ".join(self.counted_inputs)  # pieces go by their order
         for one in self.inputs:
             names = one.stream.schema.names
             said[f"{one.name} key"] = ", ".join(names[i] for i in one.stream.key)
             said[f"{one.name} time"] = names[one.stream.time]
             said[f"{one.name} window"] = format_window(one.stream)
-            said[f"{one.name} schema"] = _columns(names, one.stream.schema.types)
+            columns = (f"{field.name} {field.type}" for field in one.stream.schema)
+            said[f"{one.name} schema"] = ", ".join(columns)
         for node, n in enumerate(self.states):
             if n is not None:
                 said[f"state of {self.tree.label(node)}"] = f"{n} rows"
         return said
-
-
-def _columns(names: Sequence[str], types: Sequence[object]) -> str:
-    return ", ".join(f"{name} {kind}" for name, kind in zip(names, types, strict=True))

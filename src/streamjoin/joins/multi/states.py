@@ -119,19 +119,13 @@ class MultiJoinState(Progress):
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        pieces, carried = (
-            [[list(asdict(piece).values()) for piece in node] for node in of]
-            for of in (self.pieces, self.carried)
-        )
+        pieces = {
+            name: [[list(asdict(piece).values()) for piece in node] for node in getattr(self, name)]
+            for name in ("pieces", "carried")
+        }
         limits = None if self.limits is None else self.limits.to_dict()
         sizes = None if self.sizes is None else self.sizes.to_dict()
-        return {
-            **vars(self),
-            "pieces": pieces,
-            "carried": carried,
-            "limits": limits,
-            "sizes": sizes,
-        }
+        return {**vars(self), **pieces, "limits": limits, "sizes": sizes}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "MultiJoinState":
@@ -160,7 +154,7 @@ class States:
 
     def __init__(self, join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
         self.join, self.state, self.store = join, state, store
-        self.tree = Tree.parse(state.tree, [one.name for one in join.inputs])
+        self.tree = Tree.parse(state.tree, join.counted_inputs)
         self._tuples: dict[int, Tuples] = {}
         self._together: dict[int, tuple[tuple[int, ...], Tuples]] = {}
         self._batches: dict[tuple[int, int], Batch] = {}
@@ -321,7 +315,8 @@ class States:
         carried, ids = [], []
         for number, names in zip(self.tree.streams(node), tuples.ids, strict=True):
             name, blob = self._number(), rows(number, names).serialize()
-            piece = self._rows[number, name] = self._piece(name, len(tuples), 0, FAR, blob)
+            about = self.state.sequence, len(tuples), 0, FAR, blob.size, zlib.crc32(blob)
+            piece = self._rows[number, name] = Piece(name, *about)
             self.store.put(number, piece, blob)
             self.state.carried[number].append(piece)
             carried.append(name)
@@ -332,12 +327,6 @@ class States:
         self.state.next_piece += 1
         return self.state.next_piece - 1
 
-    def _piece(
-        self, name: int, rows: int, first: int, last: int, blob: pa.Buffer, **more: Any
-    ) -> Piece:
-        sequence, checksum = self.state.sequence, zlib.crc32(blob)
-        return Piece(name, sequence, rows, first, last, blob.size, checksum, **more)
-
     def _keep(
         self,
         node: int,
@@ -347,21 +336,13 @@ class States:
         carried: tuple[int, ...] = (),
     ) -> None:
         until = tuple(int(ends.max()) for ends in tuples.ends)
-        blob, first = rows.serialize(), int(tuples.starts[0].min())
-        weighed = tuples.weights is not None
-        piece = self._piece(
-            number,
-            len(tuples),
-            first,
-            until[0],
-            blob,
-            until=until,
-            weighed=weighed,
-            carried=carried,
-        )
         if self._is_over(until):
-            self._forget_carried(node, piece)
+            self._forget_carried(node, carried)
             return
+        blob, first = rows.serialize(), int(tuples.starts[0].min())
+        about = self.state.sequence, len(tuples), first, until[0], blob.size, zlib.crc32(blob)
+        weighed = tuples.weights is not None
+        piece = Piece(number, *about, until=until, weighed=weighed, carried=carried)
         self.store.put(node, piece, blob)
         self.state.pieces[node].append(piece)
 
@@ -381,10 +362,10 @@ class States:
 
     def _remove(self, node: int, piece: Piece) -> None:
         self.store.remove(node, piece)
-        self._forget_carried(node, piece)
+        self._forget_carried(node, piece.carried)
 
-    def _forget_carried(self, node: int, piece: Piece) -> None:
-        for number, name in zip(self.tree.streams(node), piece.carried, strict=False):
+    def _forget_carried(self, node: int, carried: tuple[int, ...]) -> None:
+        for number, name in zip(self.tree.streams(node), carried, strict=False):
             rows = self._rows[number, name]
             self.store.remove(number, rows)
             self.state.carried[number].remove(rows)
