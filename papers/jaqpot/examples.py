@@ -9,8 +9,7 @@ from papers.jaqpot.knapsack import best_hjp, dynamic, greedy
 from papers.jaqpot.workload import BUSHY, LINEAR
 from papers.operators.plan_window import Fixed, PlanJoin, PlanTrace, plan_window_join
 from streamjoin.planning.many.cover import Refresh
-from streamjoin.planning.many.exact import exact_cover
-from streamjoin.planning.many.jaqpot import e_best_hjp, equal_hj, global_hjpr, grepp, s_best_hjp
+from streamjoin.planning.many.jaqpot import HEURISTICS, exact_cover, grepp, heuristic
 from streamjoin.planning.many.plan_model import Allocation, PathTable, PlanModel
 from streamjoin.planning.many.tree import Tree
 
@@ -56,7 +55,7 @@ def _one_join() -> dict[str, Any]:
         "probes": float(flow.probes.sum()),
         "inserted": float(flow.produced[:2].sum()),
         "all to a": model.throughput([300, 0]),
-        "equal": equal_hj(model, 300).throughput,
+        "equal": heuristic("equal-hj", model, 300).throughput,
         "best at 1000": best_hjp(model, 1000).throughput,
         "saturation": (model.saturation_resources, model.saturation_throughput),
     }
@@ -107,13 +106,7 @@ def _mega_cycle() -> list[int]:
 
 
 def _table_4() -> dict[str, dict[str, Any]]:
-    planners = {
-        "equal-hj": equal_hj,
-        "global-hjpr": global_hjpr,
-        "e-best-hjp": e_best_hjp,
-        "s-best-hjp": s_best_hjp,
-    }
-    found = {name: _flow(planner(TABLE_4, 300)) for name, planner in planners.items()}
+    found = {name: _flow(heuristic(name, TABLE_4, 300)) for name in HEURISTICS}
     return {**found, "grepp": _flow(grepp(TABLE_4, 300))}
 
 

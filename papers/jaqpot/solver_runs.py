@@ -20,8 +20,7 @@ from papers.jaqpot.workload import FRESHNESS, TABLE_3, Setting
 from papers.operators.plan_window import Second
 from papers.operators.plan_window_policy import Planned
 from streamjoin.planning.many.cover import gh_wmscp, refresh_rates
-from streamjoin.planning.many.exact import exact, exact_cover
-from streamjoin.planning.many.jaqpot import fill, grepp, jaqpot
+from streamjoin.planning.many.jaqpot import exact, exact_cover, fill, grepp, jaqpot
 from streamjoin.planning.many.plan_model import Allocation
 from streamjoin.planning.many.planners import Adaptation
 from streamjoin.planning.many.tree import Tree

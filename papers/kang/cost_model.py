@@ -18,35 +18,16 @@ J. Kang, J. F. Naughton, S. D. Viglas. Evaluating Window Joins over Unbounded St
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.operators.moving_window import AccessCosts
 from streamjoin.errors import ConfigError
 
 Values = float | NDArray[Any]
 """A number, or an array of numbers."""
-
-
-@dataclass(frozen=True)
-class AccessCosts:
-    """Cost of one tuple access: in a list (C_n) and in a hash table (C_h); any unit.
-
-    Examples
-    --------
-    >>> round(AccessCosts(nested=0.5, hashed=0.65).ratio, 3)
-    1.3
-    """
-
-    nested: float
-    hashed: float
-
-    @property
-    def ratio(self) -> float:
-        """C_h / C_n, called k: all that a choice between the two depends on (KAN-A13)."""
-        return self.hashed / self.nested
 
 
 PAPER: Final = AccessCosts(nested=0.5, hashed=0.65)

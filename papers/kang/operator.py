@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 
 from papers.kang import cost_model
-from papers.kang.cost_model import PAPER, AccessCosts, Values
+from papers.kang.cost_model import PAPER, Values
 from papers.kang.workload import Streams, until
 from papers.operators.moving_window import (
+    AccessCosts,
     Capacity,
     Invalidation,
     Structure,

@@ -4,7 +4,8 @@ from statistics import median
 
 from papers.base import Context, Numbers
 from papers.kang import tuplewise
-from papers.kang.cost_model import AccessCosts, crossover_ratio
+from papers.kang.cost_model import crossover_ratio
+from papers.operators.moving_window import AccessCosts
 
 
 def ratio(context: Context) -> Numbers:

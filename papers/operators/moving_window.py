@@ -23,7 +23,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from papers.kang.cost_model import AccessCosts
 from papers.operators.kernels import moving_window as kernel
 from streamjoin._typing import Keys, Times
 from streamjoin.errors import ConfigError, DataError
@@ -63,6 +62,25 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.times)
+
+
+@dataclass(frozen=True)
+class AccessCosts:
+    """Cost of one tuple access: in a list (C_n) and in a hash table (C_h); any unit.
+
+    Examples
+    --------
+    >>> round(AccessCosts(nested=0.5, hashed=0.65).ratio, 3)
+    1.3
+    """
+
+    nested: float
+    hashed: float
+
+    @property
+    def ratio(self) -> float:
+        """C_h / C_n, called k: all that a choice between the two depends on (KAN-A13)."""
+        return self.hashed / self.nested
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.base import Arrival, MemoryStore
 from streamjoin.joins.late_rows import LateRows
-from streamjoin.joins.multi import arguments
+from streamjoin.joins.multi import operators
 from streamjoin.joins.multi.arguments import resolve_plan
+from streamjoin.joins.multi.keys import check_streams, for_some
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
-from streamjoin.joins.multi.streams import check_streams, for_some
 from streamjoin.joins.table.arguments import resolve_table_join
 from streamjoin.joins.table.arrivals import TableArrival, keyed
 from streamjoin.joins.table.choosing import suited
@@ -254,7 +254,7 @@ class LocalMultiJoin:
             if isinstance(source, str):
                 self.late[source] = _late_table(step.join.inputs[i].stream, logic.late[i])
 
-    def _whole(self, step: arguments.Step) -> Whole | None:
+    def _whole(self, step: operators.Step) -> Whole | None:
         """The plan that an operator has a part of, if there are several."""
         if len(self.plan.steps) == 1:
             return None
@@ -264,7 +264,7 @@ class LocalMultiJoin:
 
     def _arrival(
         self,
-        step: arguments.Step,
+        step: operators.Step,
         i: int,
         tables: Mapping[str, pa.Table],
         found: list[pa.Table | None],

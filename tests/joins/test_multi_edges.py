@@ -9,7 +9,7 @@ import pytest
 from streamjoin import oracle
 from streamjoin.budget import Budget
 from streamjoin.core import batch as core_batch
-from streamjoin.joins.multi import logic, probing
+from streamjoin.joins.multi import halfway, logic
 from streamjoin.joins.multi import rows as multi_rows
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.local import LocalMultiJoin
@@ -85,7 +85,7 @@ def test_empty_batches_and_streams_that_never_come() -> None:
 
 def test_results_of_a_hot_key_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 80 x 80 x 80 results never more than some pairs are there at once."""
-    monkeypatch.setattr(probing, "MAX_PAIRS", 2_000)
+    monkeypatch.setattr(halfway, "MAX_PAIRS", 2_000)
     monkeypatch.setattr(logic, "GATHERED", 2_000)
     sizes = []
     taken = Tuples.__init__

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamjoin.budget import Budget
-from streamjoin.joins.multi import reordering, sampling
+from streamjoin.joins.multi import reordering
 from streamjoin.shedding.costs import Costs
 from tests.joins.multi_streams import (
     SECOND,
@@ -84,12 +84,12 @@ def test_the_budget_is_kept_when_the_plan_changes() -> None:
     assert all(n <= 8 * 60 * 1.1 for n in probed.values())
 
 
-@pytest.mark.parametrize("sampled", [sampling.SAMPLED, 2])
+@pytest.mark.parametrize("sampled", [reordering.SAMPLED, 2])
 def test_the_pair_that_seldom_matches_is_joined_first(
     monkeypatch: pytest.MonkeyPatch, sampled: int
 ) -> None:
     """Keys of b and d are few and hardly the same; all others match often."""
-    monkeypatch.setattr(sampling, "SAMPLED", sampled)
+    monkeypatch.setattr(reordering, "SAMPLED", sampled)
     rng = np.random.default_rng(3)
     join = local("abcd", window="3 seconds", strategy="tree")
     for number in range(8):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamjoin.core.batch import Batch, arrange
 from streamjoin.joins.base import Arrival, MemoryStore
-from streamjoin.joins.multi import logic, nary, probing, states, turns
+from streamjoin.joins.multi import halfway, logic, nary, states
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.local import LocalMultiJoin
@@ -99,8 +99,8 @@ def test_rounds_parts_and_both_ways_to_look_up(
     )  # fmt: skip
     found: multi_streams.Numbers = Counter()
     with (
-        patch.object(turns, "ROUND", 4),
-        patch.object(probing, "FEW", INDEXES[indexes]),
+        patch.object(nary, "ROUND", 4),
+        patch.object(halfway, "FEW", INDEXES[indexes]),
         patch.object(states, "SMALL", small),
         patch.object(nary, "TAKEN_TOGETHER", together),
         patch.object(logic, "GATHERED", together),

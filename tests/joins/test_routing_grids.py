@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin import oracle
-from streamjoin.joins.multi import probing, states
+from streamjoin.joins.multi import halfway, states
 from streamjoin.joins.routing import Shares
 from streamjoin.local import LocalMultiJoin
 from streamjoin.planning.many.nary import ORDERS
@@ -125,7 +125,7 @@ def test_a_grid_gives_what_the_oracle_gives(
     n, keys = (8, 3) if len(names) < 5 else (5, 4)  # the oracle takes its time
     batches = [batch(seed + i, names, n, keys) for i in range(3)]
     found: Numbers = Counter()
-    with patch.object(probing, "FEW", limits[0]), patch.object(states, "SMALL", limits[1]):
+    with patch.object(halfway, "FEW", limits[0]), patch.object(states, "SMALL", limits[1]):
         for number, tables in enumerate(batches):
             found += numbers(cluster.push(tables, runs=1 + number % 2), names)
     assert found == expected(batches, names, on, seconds=6)

@@ -6,7 +6,7 @@ import pytest
 
 from streamjoin.budget import Budget
 from streamjoin.joins.multi.arguments import resolve_plan
-from streamjoin.joins.multi.sampling import measure
+from streamjoin.joins.multi.reordering import measure
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import States
 from streamjoin.planning.many.nary import Waiting, groups_of
@@ -68,7 +68,7 @@ def test_frequent_keys_are_in_the_sample() -> None:
     times = np.sort(rng.integers(0, SECOND, 50_000))
     join.push({name: table(of, times) for name, of in keys.items()} | {"c": table([-1], [SECOND])})
     settings, state = join.plan.steps[0].join, join.states[0]
-    sizes = measure(settings, state, States(settings, state, join.stores[0]))
+    sizes = measure(States(settings, state, join.stores[0]))
     assert sizes is not None
     counts = [np.bincount(keys[name], minlength=20_000).astype(float) for name in "ab"]
     assert sizes.joined[0b011] == pytest.approx(float(counts[0] @ counts[1]), rel=0.1)

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papers.kang import cost_model
-from papers.kang.cost_model import PAPER, AccessCosts
+from papers.kang.cost_model import PAPER
 from papers.operators.kernels import moving_window as kernel
 from papers.operators.moving_window import (
+    AccessCosts,
     Capacity,
     Direction,
     Invalidation,

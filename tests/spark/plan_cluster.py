@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,9 +14,8 @@ from pyspark.sql.types import NullType
 
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.multi.arguments import resolve_plan
-from streamjoin.joins.multi.output import NEWEST, REACHED
+from streamjoin.joins.multi.operators import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
-from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, shares_for
@@ -75,14 +75,13 @@ class PlanCluster:
 
     def _shard(self, number: int) -> Shard:
         step = self.plan.steps[number]
-        join = step.join
+        join = replace(step.join, plan=(self.plan.tree, step.nodes))
         columns, marks = join.output, 0
         if number < len(self.plan.steps) - 1:
             more = (OutputColumn(0, -1, mark, pa.int64()) for mark in (REACHED, NEWEST))
             columns, marks = (*columns, *more), 2
-        operator = PlanOperator(join, (self.plan.tree, step.nodes))
         types = (NullType(),) * len(columns)
-        form = OutputForm(columns, types, "counters", operator.counter_names, marks)
+        form = OutputForm(columns, types, "counters", join.counter_names, marks)
         routing: Routing = ByKey(len(self.labels))
         if join.attributes:
             routing = shares_for(len(self.labels), join.attributes, len(join.inputs))
@@ -92,7 +91,7 @@ class PlanCluster:
             n = len(self.plan.steps)
             channel = Channel(str(self.folder), "join", self.labels, n_operators=n, operator=number)
         return Shard(
-            operator, self.labels, routing, form, agreed, fresh_id(),
+            join, self.labels, routing, form, agreed, fresh_id(),
             late=self.late, channel=channel,
         )  # fmt: skip
 

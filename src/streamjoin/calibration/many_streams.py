@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.calibration.fitting import best_times
-from streamjoin.joins.multi.probing import Probing
+from streamjoin.joins.multi.halfway import Probing
 from streamjoin.joins.multi.tuples import Tuples, combine, overlap
 
 TUPLE_COSTS: Final = ("sort", "gather", "visit", "store", "piece", "read", "load")

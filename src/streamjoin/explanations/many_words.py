@@ -8,8 +8,8 @@ from streamjoin.durations import format_duration
 from streamjoin.explanations.many_model import PlanNumbers
 from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import Shards, row_bytes, write
-from streamjoin.joins.multi.arguments import Step
 from streamjoin.joins.multi.keys import KeyClass
+from streamjoin.joins.multi.operators import Step
 from streamjoin.joins.multi.reordering import CLEARLY, EVERY
 from streamjoin.joins.routing import Shares, shares_for
 from streamjoin.metrics.words import size as format_bytes

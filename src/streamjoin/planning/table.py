@@ -184,12 +184,7 @@ def fullest(rows: Rows, excess: int) -> Marks:
     >>> fullest(np.array([3, 9, 4]), 10)
     array([False,  True,  True])
     """
-    chosen = np.zeros(len(rows), np.bool_)
-    if excess > 0:
-        order = np.argsort(-rows, kind="stable")
-        chosen[order[: int(np.searchsorted(np.cumsum(rows[order]), excess)) + 1]] = True
-        chosen &= rows > 0
-    return chosen
+    return _first_with(rows, np.argsort(-rows, kind="stable"), excess)
 
 
 def emptiest(rows: Rows, excess: int) -> Marks:
@@ -200,12 +195,14 @@ def emptiest(rows: Rows, excess: int) -> Marks:
     >>> emptiest(np.array([3, 9, 0, 4]), 5)
     array([ True, False, False,  True])
     """
+    return _first_with(rows, np.argsort(rows, kind="stable"), excess)
+
+
+def _first_with(rows: Rows, order: NDArray[np.intp], excess: int) -> Marks:
     chosen = np.zeros(len(rows), np.bool_)
     if excess > 0:
-        order = np.argsort(rows, kind="stable")
         chosen[order[: int(np.searchsorted(np.cumsum(rows[order]), excess)) + 1]] = True
-        chosen &= rows > 0
-    return chosen
+    return chosen & (rows > 0)
 
 
 def skew_from_hits(hit_share: float, n_cached: int, n_keys: int) -> float:

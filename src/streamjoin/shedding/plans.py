@@ -54,14 +54,18 @@ class Observed:
     probe_us: list[float]  # CPU time of probes
     receive_us: float  # and of everything else
 
+    @classmethod
+    def begun(cls, seconds: float, sizes: list[float]) -> "Observed":
+        """A batch of which nothing but the sizes of states is known."""
+        values: dict[str, Any] = {name: [0.0] * len(sizes) for name in _BY_NODE}
+        return cls(seconds, **{**values, "sizes": sizes}, receive_us=0.0)
+
     def on(self, nodes: Sequence[int], n_nodes: int) -> "Observed":
         """The same of nodes that have other numbers in a larger plan."""
 
         def placed(values: list[float]) -> list[float]:
-            by_node = [0.0] * n_nodes
-            for node, value in zip(nodes, values, strict=True):
-                by_node[node] = value
-            return by_node
+            by_node = dict(zip(nodes, values, strict=True))
+            return [by_node.get(node, 0.0) for node in range(n_nodes)]
 
         values: dict[str, Any] = {name: placed(getattr(self, name)) for name in _BY_NODE}
         return replace(self, **values)
@@ -213,15 +217,8 @@ class AllowanceState(StreamClock):
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        return {
-            "clock": self.clock,
-            "pace": self.pace,
-            "observed": [asdict(one) for one in self.observed],
-            "allowances": self.allowances,
-            "credit": self.credit,
-            "adaptation": self.adaptation.to_dict(),
-            "infeasible": self.infeasible,
-        }
+        observed = [asdict(one) for one in self.observed]
+        return {**vars(self), "observed": observed, "adaptation": self.adaptation.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "AllowanceState":
@@ -305,16 +302,6 @@ class AllowanceState(StreamClock):
         return Averages(self.observed, seconds) if seconds > 0 else None
 
 
-def watched(model: PlanModel, mu: float) -> dict[str, float]:
-    """The numbers whose change is a reason to think again."""
-    values = {
-        f"rate of {name}": float(r) for name, r in zip(model.tree.names, model.rates, strict=True)
-    }
-    for node, rho in enumerate(model.productivities):
-        values[f"productivity of {model.tree.label(node)}"] = float(rho)
-    return {**values, "resources": mu}
-
-
 @dataclass(frozen=True)
 class Verdict:
     """What became of an analysis."""
@@ -347,7 +334,11 @@ class Question:
         timed = not (limits.limited or limits.chained) and limits.planner in ("jaqpot", "exact")
         make = averages.timed_plan if timed else averages.model
         model, mu = make(tree, in_time=limits.rate is None), averages.resources(limits, tree)
-        values = watched(model, mu)
+        rates = zip(tree.names, model.rates, strict=True)
+        values = {f"rate of {name}": float(rate) for name, rate in rates}
+        for node, rho in enumerate(model.productivities):
+            values[f"productivity of {tree.label(node)}"] = float(rho)
+        values["resources"] = mu
         reason = state.adaptation.should_analyse(values)
         if not reason:
             return None

@@ -14,12 +14,10 @@ from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import MultiPlan, operator_name
 from streamjoin.joins.base import WEIGHT, OutputColumn
-from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
-from streamjoin.joins.multi.keys import OnMany
-from streamjoin.joins.multi.output import NEWEST, REACHED, prefixed
-from streamjoin.joins.multi.shard import PlanOperator
-from streamjoin.joins.multi.strategies import Selectivities
-from streamjoin.joins.multi.streams import check_streams
+from streamjoin.joins.multi.arguments import ResolvedPlan, Selectivities, Window, resolve_plan
+from streamjoin.joins.multi.keys import OnMany, check_streams
+from streamjoin.joins.multi.operators import NEWEST, REACHED, Step, prefixed
+from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.channel import Channel, find_folder
@@ -229,16 +227,16 @@ def _operator(
     join_id = uuid.uuid4().hex
     remember(join_id, plan)
     join = step.join
-    is_one_of_several = len(plan.resolved.steps) > 1
-    operator = PlanOperator(join, (plan.resolved.tree, step.nodes) if is_one_of_several else None)
+    if len(plan.resolved.steps) > 1:
+        join = replace(join, plan=(plan.resolved.tree, step.nodes))
     routing: Routing = ByKey(len(labels))
     if join.attributes:
         routing = shares_for(len(labels), join.attributes, len(frames))
     shard = Shard(
-        join=operator,
+        join=join,
         labels=labels,
         routing=routing,
-        form=_form(operator, frames, COUNTERS + join_id),
+        form=_form(join, frames, COUNTERS + join_id),
         agreed={**join.describe(), "shards": routing.describe()},
         join_id=join_id,
         late=late,
@@ -269,8 +267,7 @@ def _shared_folder(
     return folder
 
 
-def _form(operator: PlanOperator, frames: list[DataFrame], counters: str) -> OutputForm:
-    join = operator.join
+def _form(join: MultiJoin, frames: list[DataFrame], counters: str) -> OutputForm:
     types: list[DataType] = []
     for one in join.output:
         known = one.position >= 0
@@ -282,7 +279,7 @@ def _form(operator: PlanOperator, frames: list[DataFrame], counters: str) -> Out
         columns = (*columns, *added)
         types += [LongType(), LongType()]
         marks = 2
-    return OutputForm(columns, tuple(types), counters, operator.counter_names, marks)
+    return OutputForm(columns, tuple(types), counters, join.counter_names, marks)
 
 
 def _calibrated(resolved: ResolvedPlan) -> ResolvedPlan:

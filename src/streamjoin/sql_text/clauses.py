@@ -26,7 +26,7 @@ from sqlglot import Token, TokenType
 from streamjoin.budget import Budget
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
-from streamjoin.joins.multi.strategies import STRATEGIES
+from streamjoin.joins.multi.arguments import STRATEGIES
 from streamjoin.planning.many.nary import ORDERS
 from streamjoin.sql_text.conjuncts import depths
 from streamjoin.sql_text.query_text import Text, allowed, is_name, is_word, listed

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from papers.jaqpot.knapsack import by_multiples
 from streamjoin.planning.many.cover import Refresh, gh_wmscp, refresh_rates, uncovered
-from streamjoin.planning.many.exact import exact, exact_cover
-from streamjoin.planning.many.jaqpot import grepp, jaqpot
+from streamjoin.planning.many.jaqpot import exact, exact_cover, grepp, jaqpot
 from streamjoin.planning.many.plan_model import PathTable, PlanModel
 from streamjoin.planning.many.planners import PLANNERS, allocate
 from streamjoin.planning.many.tree import Tree
@@ -118,7 +117,7 @@ def test_just_enough_is_enough(model: PlanModel, share: float, match: bool) -> N
 
 
 def test_goes_on_when_the_solver_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamjoin.planning.many.exact._solve", lambda *args: None)
+    monkeypatch.setattr("streamjoin.planning.many.jaqpot._solve", lambda *args: None)
     needed = Refresh(np.array([0, 0, 0, 40.0]))
     allocation = exact(TABLE_4, 300, needed)
     assert allocation.allowances.tolist() == jaqpot(TABLE_4, 300, needed).allowances.tolist()

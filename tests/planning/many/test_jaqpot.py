@@ -9,21 +9,11 @@ from hypothesis import strategies as st
 
 from streamjoin.errors import ConfigError
 from streamjoin.planning.many.cover import Refresh, gh_wmscp, too_dear, uncovered
-from streamjoin.planning.many.jaqpot import (
-    e_best_hjp,
-    equal_hj,
-    fill,
-    global_hjpr,
-    grepp,
-    jaqpot,
-    s_best_hjp,
-)
-from streamjoin.planning.many.plan_model import Allocation, PathTable, PlanModel
+from streamjoin.planning.many.jaqpot import HEURISTICS, fill, grepp, heuristic, jaqpot
+from streamjoin.planning.many.plan_model import PathTable, PlanModel
 from streamjoin.planning.many.planners import PLANNERS, allocate
 from streamjoin.planning.many.tree import Tree
 from tests.planning.many.plans import TABLE_2, TABLE_4, lively_models, models, refresh
-
-HEURISTICS = (equal_hj, global_hjpr, e_best_hjp, s_best_hjp)
 
 
 def test_grepp_without_caps() -> None:  # JAQ-C7
@@ -42,18 +32,17 @@ def test_grepp_with_caps() -> None:  # JAQ-U3
 @pytest.mark.parametrize(
     ("planner", "allowances", "made", "results"),
     [
-        (equal_hj, [75, 75, 75, 75], 412.5, 450),
-        (global_hjpr, [13.0435, 130.4348, 26.0870, 130.4348], 658.6957, 678.2609),
-        (e_best_hjp, [0, 150, 0, 150], 750, 750),
-        (s_best_hjp, [0, 50, 0, 250], 250, 1250),  # the paper prints 150 and 750 (JAQ-I1)
-        (grepp, [0, 50, 0, 250], 250, 1250),
+        ("equal-hj", [75, 75, 75, 75], 412.5, 450),
+        ("global-hjpr", [13.0435, 130.4348, 26.0870, 130.4348], 658.6957, 678.2609),
+        ("e-best-hjp", [0, 150, 0, 150], 750, 750),
+        ("s-best-hjp", [0, 50, 0, 250], 250, 1250),  # the paper prints 150 and 750 (JAQ-I1)
+        ("grepp", [0, 50, 0, 250], 250, 1250),
     ],
 )
 def test_table_4(  # JAQ-C9
-    planner: object, allowances: list[float], made: float, results: float
+    planner: str, allowances: list[float], made: float, results: float
 ) -> None:
-    assert callable(planner)
-    allocation: Allocation = planner(TABLE_4, 300)
+    allocation = allocate(planner, TABLE_4, 300)
     assert allocation.allowances == pytest.approx(allowances, rel=1e-5)
     assert TABLE_4.flow(allocation.allowances).produced[3] == pytest.approx(made, rel=1e-6)
     assert allocation.throughput == pytest.approx(results, rel=1e-6)
@@ -83,7 +72,8 @@ def test_whoever_plans(model: PlanModel, mu: float) -> None:
 @given(models(), st.floats(0, 1e4))
 def test_giving_again_loses_nothing(model: PlanModel, mu: float) -> None:  # JAQ-I13
     for planner in HEURISTICS:
-        once, again = planner(model, mu), planner(model, mu, redistribute=True)
+        once = heuristic(planner, model, mu)
+        again = heuristic(planner, model, mu, redistribute=True)
         assert again.resources <= mu * (1 + 1e-9)
         assert again.throughput >= once.throughput * (1 - 1e-9)
 
@@ -92,7 +82,8 @@ def test_giving_again_loses_nothing(model: PlanModel, mu: float) -> None:  # JAQ
 def test_giving_again_uses_all(model: PlanModel) -> None:
     mu = model.saturation_resources / 2
     for planner in HEURISTICS:
-        assert planner(model, mu, redistribute=True).resources == pytest.approx(mu, rel=1e-6)
+        allocation = heuristic(planner, model, mu, redistribute=True)
+        assert allocation.resources == pytest.approx(mu, rel=1e-6)
 
 
 @given(lively_models())

@@ -1,9 +1,8 @@
 """The user's arguments, checked against the streams' schemas and turned into settings."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, get_args
 
 import pyarrow as pa
 
@@ -12,90 +11,44 @@ from streamjoin.budget import Budget
 from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, format_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.columns import kind_name, nullable, refuse_duplicates
-from streamjoin.joins.multi.keys import Keys, OnMany, Schemas, parse_on
-from streamjoin.joins.multi.operators import (
-    Operator,
-    default_plan,
-    one_operator,
-    operators_of,
+from streamjoin.joins.columns import kind_name, nullable, position_of, refuse_duplicates
+from streamjoin.joins.multi.keys import (
+    Keys,
+    OnMany,
+    Schemas,
+    check_streams,
+    for_each,
+    for_some,
+    linked,
+    parse_on,
+    stream_of,
 )
-from streamjoin.joins.multi.output import (
-    BEGINS,
-    ENDS,
-    NEWEST,
-    REACHED,
-    WEIGHS,
-    StreamColumn,
-    final_columns,
-    partial_columns,
-    prefixed,
-)
-from streamjoin.joins.multi.settings import Freshness, Input, MultiJoin
-from streamjoin.joins.multi.strategies import (
-    Selectivities,
-    attributes_of,
-    resolve_sizes,
-    resolve_strategy,
-)
-from streamjoin.joins.multi.streams import check_streams, column_of, for_each, for_some
+from streamjoin.joins.multi.operators import Age, Step, StepMaker, default_plan, operators_of
+from streamjoin.joins.multi.settings import MultiJoin, Strategy
 from streamjoin.joins.window.arguments import not_negative, positive
-from streamjoin.metrics.catalogue import TOGETHER
+from streamjoin.planning.many.nary import ORDERS, Order, Sizes
 from streamjoin.planning.many.planners import PLANNERS
 from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.limits import PlanLimits
 from streamjoin.windows import Rows
 
 Window = Duration | Rows | None
+Size = tuple[int, int | None]
+"""A window as microseconds and, where it counts them, rows."""
+Selectivities = Mapping[str, float]
+"""By names of streams, such as ``"a b"``: which part of all combinations of their rows match."""
+STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 MOST_STREAMS: Final = 64
-
-
-class Age(NamedTuple):
-    """How old a tuple may be: microseconds, or tuples of its stream that came after it."""
-
-    length: int
-    counted: bool
-
-
-@dataclass(frozen=True)
-class Step:
-    """One operator of a plan.
-
-    Parameters
-    ----------
-    join
-        Settings.
-    sources
-        What its inputs are: a stream by name, or the result of an earlier step by number.
-    nodes
-        Nodes of the whole plan by the numbers that they have here.
-    """
-
-    join: MultiJoin
-    sources: tuple[str | int, ...]
-    nodes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ResolvedPlan:
-    """A join of many streams as it will run.
+    """A join of many streams as it will run."""
 
-    Parameters
-    ----------
-    tree
-        The whole plan.
-    keys
-        What must be equal.
-    steps
-        Its operators, in order.
-    chosen
-        Whether the plan was chosen here.
-    """
-
-    tree: Tree
-    keys: Keys
-    steps: tuple[Step, ...]
-    chosen: bool
+    tree: Tree  # the whole plan
+    keys: Keys  # what must be equal
+    steps: tuple[Step, ...]  # its operators, in order
+    chosen: bool  # whether the plan was chosen here
 
 
 def resolve_plan(
@@ -152,14 +105,13 @@ def resolve_plan(
     )
     several = chosen == "mjoin" and len(operators) > 1
     if several:
-        operators = [one_operator(tree, keys)]
-    if limits is not None:
-        limits = replace(limits, chained=len(operators) > 1)
-    _refuse_in_chains(operators, windows, states)
+        operators = operators_of(tree, keys, together=True)
+    if len(operators) > 1:
+        _refuse_in_chains(windows, states)
+        limits = None if limits is None else replace(limits, chained=True)
     idle_us = None if idle_timeout is None else positive(idle_timeout, "idle_timeout")
-    made = _Making(tree, keys, streams, ages, idle_us, limits, naming)
-    steps = [made.step(number, operators) for number in range(len(operators))]
-    steps[-1] = replace(steps[-1], join=_with_states(steps[-1].join, states, plan))
+    steps = StepMaker(tree, keys, streams, ages, idle_us, limits, naming).steps(operators)
+    join = _with_states(steps[-1].join, states, plan)
     is_adaptive = plan is None and len(operators) == 1 and len(names) > 2
     if selectivities is not None and not is_adaptive:
         why = "a plan" if plan is not None else "joins whose plan does not change"
@@ -167,133 +119,30 @@ def resolve_plan(
             "selectivities", f"some with {why}", "only where they decide something"
         )
     if is_adaptive or chosen == "mjoin":
-        join = steps[-1].join
-        inputs = [(name, list(streams[name].schema.names)) for name in names]
         join = replace(
             join,
             adaptive=True,
             strategy=chosen,
             order=driven,
             sizes=resolve_sizes(selectivities, names),
-            attributes=attributes_of(keys, inputs) if several else (),
+            attributes=_attributes(keys, streams) if several else (),
         )
-        steps[-1] = replace(steps[-1], join=join)
+    steps[-1] = replace(steps[-1], join=join)
     return ResolvedPlan(tree, keys, tuple(steps), plan is None)
 
 
-class _Making:
-    """Makes the settings of one operator after the other."""
-
-    def __init__(
-        self,
-        tree: Tree,
-        keys: Keys,
-        streams: dict[str, Stream],
-        ages: dict[str, Age],
-        idle_us: int | None,
-        limits: PlanLimits | None,
-        naming: Naming,
-    ) -> None:
-        self._tree, self._keys, self._streams, self._ages = tree, keys, streams, ages
-        self._idle_us, self._limits, self._naming = idle_us, limits, naming
-        self._done: dict[int, int] = {}  # joins that operators before do, by node
-
-    def step(self, number: int, operators: list[Operator]) -> Step:
-        operator, last = operators[number], number == len(operators) - 1
-        inputs = tuple(self._input(node, operator.classes) for node in operator.inputs)
-        places = {
-            column: (i, position)
-            for i, node in enumerate(operator.inputs)
-            for position, column in enumerate(self._columns(node))
-        }
-        if last:
-            output = final_columns(list(self._streams), inputs, places, self._keys, self._naming)
-        else:
-            columns, weighed = self._columns(operator.nodes[-1]), self._limits is not None
-            output = partial_columns(columns, inputs, places, self._naming, weighed=weighed)
-        limits = self._limits
-        if limits is not None and last:
-            limits = replace(limits, freshness=self._seconds())
-        join = MultiJoin(
-            inputs,
-            Tree(tuple(one.name for one in inputs), operator.tree.joins),
-            output,
-            freshness=self._freshness(places) if last else (),
-            idle_us=self._idle_us,
-            limits=limits,
-        )
-        sources = tuple(
-            self._tree.names[node] if node < self._tree.n_streams else self._done[node]
-            for node in operator.inputs
-        )
-        self._done[operator.nodes[-1]] = number
-        return Step(join, sources, operator.nodes)
-
-    def _columns(self, node: int) -> list[StreamColumn]:
-        """The columns of a node's tuples: (stream, column)."""
-        names = [self._tree.names[i] for i in self._tree.streams(node)]
-        return [(name, column) for name in names for column in self._streams[name].schema.names]
-
-    def _input(self, node: int, classes: tuple[int, ...]) -> Input:
-        names = [self._tree.names[i] for i in self._tree.streams(node)]
-        columns = self._columns(node)
-        key = []
-        for one in (self._keys.classes[i] for i in classes):
-            stream = next((name for name in names if name in one.columns), None)
-            if stream is not None:
-                key.append(columns.index((stream, one.columns[stream])))
-        if node < self._tree.n_streams:
-            return Input(names[0], replace(self._streams[names[0]], key=tuple(key)))
-        streams = [self._streams[name] for name in names]
-        fields = [
-            pa.field(prefixed(name, column), self._streams[name].schema.field(column).type)
-            for name, column in columns
-        ]
-        n = len(fields)
-        fields += [pa.field(name, pa.int64()) for name in (BEGINS, ENDS)]
-        weight = None if self._limits is None else len(fields)
-        if weight is not None:
-            fields.append(pa.field(WEIGHS, pa.float64()))
-        last = len(fields)
-        fields += [pa.field(name, pa.int64()) for name in (REACHED, NEWEST)]
-        longest = max(one.window_us for one in streams)
-        partial = Stream(pa.schema(fields), tuple(key), n, longest)
-        return Input(
-            TOGETHER.join(names),
-            partial,
-            end=n + 1,
-            reached=last,
-            newest=last + 1,
-            weight=weight,
-        )
-
-    def _freshness(self, places: Mapping[StreamColumn, tuple[int, int]]) -> tuple[Freshness, ...]:
-        found = []
-        for name, age in self._ages.items():
-            stream = self._streams[name]
-            number, position = places[name, stream.schema.names[stream.time]]
-            found.append(Freshness(number, position, age.length, name, age.counted))
-        return tuple(found)
-
-    def _seconds(self) -> tuple[float, ...]:
-        """Ages of all streams of the plan that are times; infinity where there is none."""
-        given = {name: age.length / 1e6 for name, age in self._ages.items() if not age.counted}
-        return tuple(given.get(name, math.inf) for name in self._tree.names)
-
-
 def _tree(plan: str | None, names: list[str], keys: Keys) -> Tree:
-    if plan is not None:
-        if not isinstance(plan, str):
-            raise ConfigError.at("plan", repr(plan), 'text such as "((a b) c) d", or None')
-        return Tree.parse(plan, names)
-    return default_plan(names, keys)
+    if plan is None:
+        return default_plan(names, keys)
+    if not isinstance(plan, str):
+        raise ConfigError.at("plan", repr(plan), 'text such as "((a b) c) d", or None')
+    return Tree.parse(plan, names)
 
 
 def _time(schemas: Schemas, time: str | Mapping[str, str], name: str, naming: Naming) -> int:
-    said = for_each(time, list(schemas), "time")[name]
-    column = column_of(schemas[name], said, name, "time", naming)
-    position = int(schemas[name].names.index(column))
-    kind = schemas[name].types[position]
+    said, schema = for_each(time, list(schemas), "time")[name], schemas[name]
+    position = position_of(schema, said, f"stream {name!r}", "time", naming)
+    column, kind = schema.names[position], schema.types[position]
     if not pa.types.is_timestamp(kind):
         raise DataError(
             f"time: {name}.{column} has type {kind_name(kind)}; allowed: timestamp or timestamp_ntz"
@@ -302,20 +151,18 @@ def _time(schemas: Schemas, time: str | Mapping[str, str], name: str, naming: Na
 
 
 def _same_times(streams: Mapping[str, Stream]) -> None:
-    kinds = {name: kind_name(s.schema.types[s.time]) for name, s in streams.items()}
-    first = next(iter(kinds))
-    for name, kind in kinds.items():
-        if kind != kinds[first]:
+    first, *others = ((n, kind_name(s.schema.types[s.time])) for n, s in streams.items())
+    for name, kind in others:
+        if kind != first[1]:
             raise DataError.at(
                 "time",
-                f"{kinds[first]} for {first!r} and {kind} for {name!r}",
+                f"{first[1]} for {first[0]!r} and {kind} for {name!r}",
                 "the same type for all streams (cast one of them)",
             )
 
 
-def _windows(window: Any, names: list[str]) -> dict[str, tuple[int, int | None]]:
-    """(microseconds, rows) of each stream."""
-    found: dict[str, tuple[int, int | None]] = {}
+def _windows(window: Any, names: list[str]) -> dict[str, Size]:
+    found: dict[str, Size] = {}
     for name, value in for_each(window, names, "window").items():
         if isinstance(value, Rows):
             found[name] = 0, value.n
@@ -326,37 +173,31 @@ def _windows(window: Any, names: list[str]) -> dict[str, tuple[int, int | None]]
     return found
 
 
-def _ages(freshness: Any, windows: Mapping[str, tuple[int, int | None]]) -> dict[str, Age]:
+def _ages(freshness: Any, windows: Mapping[str, Size]) -> dict[str, Age]:
     """Freshness of the streams that have one; of the same kind as the window, and not shorter."""
     names = list(windows)
-    if freshness is None:
-        return {}
-    given = (
-        for_some(freshness, names, "freshness")
-        if isinstance(freshness, Mapping)
-        else dict.fromkeys(names, freshness)
-    )
-    found = {}
-    for name, value in given.items():
+    if not isinstance(freshness, Mapping):
+        freshness = dict.fromkeys(names, freshness)
+    ages = {}
+    for name, value in for_some(freshness, names, "freshness").items():
         if value is None:
             continue
         us, rows = windows[name]
-        if isinstance(value, Rows) != (rows is not None):
+        counted = isinstance(value, Rows)
+        if counted != (rows is not None):
             kind = "a duration" if rows is None else "rows(n)"
             raise ConfigError.at(
                 "freshness", f"{value!r} for {name!r}", f"{kind}, as its window is"
             )
-        counted = isinstance(value, Rows)
         length = value.n if isinstance(value, Rows) else not_negative(value, "freshness")
         least = us if rows is None else rows
         if length < least:
-            said = f"rows({least})" if counted else format_duration(least)
-            got = f"rows({length})" if counted else format_duration(length)
+            got, said = (f"rows({n})" if counted else format_duration(n) for n in (length, least))
             raise ConfigError.at(
                 "freshness", f"{got} for {name!r}, shorter than its window", f"at least {said}"
             )
-        found[name] = Age(length, counted)
-    return found
+        ages[name] = Age(length, counted)
+    return ages
 
 
 def _limits(budget: object, planner: str) -> PlanLimits:
@@ -407,13 +248,7 @@ def _labels(tree: Tree) -> str:
     )
 
 
-def _refuse_in_chains(
-    operators: list[Operator],
-    windows: Mapping[str, tuple[int, int | None]],
-    states: Mapping[str, Rows] | None,
-) -> None:
-    if len(operators) == 1:
-        return
+def _refuse_in_chains(windows: Mapping[str, Size], states: Mapping[str, Rows] | None) -> None:
     counted = next((name for name, (_, rows) in windows.items() if rows is not None), None)
     if counted is not None:
         raise ConfigError.at(
@@ -423,3 +258,113 @@ def _refuse_in_chains(
         )
     if states:
         raise ConfigError.at("states", "some with joins on different keys", "one key for all joins")
+
+
+def resolve_strategy(
+    asked: str, order: str, given: Mapping[str, object], n_streams: int, one_key: bool
+) -> tuple[Strategy, Order]:
+    """What may run, or an error that names the argument.
+
+    Parameters
+    ----------
+    asked, order
+        The user's.
+    given
+        Other arguments that only a tree can fulfil, by name; None for those that were not given.
+    n_streams, one_key
+        How many streams there are, and whether one key joins all.
+
+    Examples
+    --------
+    >>> resolve_strategy("auto", "adaptive", {"plan": None}, n_streams=3, one_key=True)
+    ('auto', 'adaptive')
+    >>> resolve_strategy("mjoin", "adaptive", {"plan": "(a b) c"}, n_streams=3, one_key=True)
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.ConfigError: strategy: got 'mjoin' with a plan; allowed: 'tree' or 'auto' \
+(one n-ary join has none)
+    """
+    strategy = next((one for one in STRATEGIES if one == asked), None)
+    if strategy is None:
+        raise ConfigError.at("strategy", repr(asked), ", ".join(STRATEGIES))
+    drives = next((one for one in ORDERS if one == order), None)
+    if drives is None:
+        raise ConfigError.at("order", repr(order), ", ".join(ORDERS))
+    only_tree = next((name for name, value in given.items() if value is not None), None)
+    if strategy == "mjoin" and only_tree is not None:
+        raise ConfigError.at(
+            "strategy",
+            f"'mjoin' with {_said(only_tree)}",
+            "'tree' or 'auto' (one n-ary join has none)",
+        )
+    if strategy == "auto" and (only_tree is not None or not one_key or n_streams == 2):
+        strategy = "tree"
+    if strategy == "tree" and drives != "adaptive":
+        why = "strategy='tree'" if asked == "tree" else "two streams"
+        if only_tree is not None:
+            why = _said(only_tree)
+        elif asked == "auto" and not one_key:
+            why = "joins on different keys"
+        raise ConfigError.at(
+            "order",
+            f"{order!r} with {why}",
+            "'adaptive' (only an n-ary join, strategy='mjoin', has inputs that drive one after the"
+            " other)",
+        )
+    return strategy, drives
+
+
+def resolve_sizes(selectivities: Selectivities | None, names: list[str]) -> Sizes | None:
+    """What the user knows of the streams, or an error that names the argument.
+
+    Examples
+    --------
+    >>> sizes = resolve_sizes({"a b": 0.01, "b c": 0.001}, ["a", "b", "c"])
+    >>> sizes.selectivity(frozenset([0, 1]))
+    0.01
+    """
+    if selectivities is None:
+        return None
+    if not isinstance(selectivities, Mapping) or not selectivities:
+        raise ConfigError.at(
+            "selectivities", repr(selectivities), 'a mapping such as {"a b": 0.001}'
+        )
+    found: dict[frozenset[int], float] = {}
+    for label, sigma in selectivities.items():
+        words = [stream_of(word, names, "selectivities") for word in str(label).split()]
+        streams = frozenset(names.index(word) for word in words)
+        is_number = isinstance(sigma, int | float) and not isinstance(sigma, bool)
+        if len(words) != len(streams) or len(streams) < 2 or streams in found:
+            raise ConfigError.at("selectivities", repr(label), "two streams or more, each set once")
+        if not is_number or not 0 <= sigma <= 1:
+            raise ConfigError.at("selectivities", f"{sigma!r} for {label!r}", "numbers from 0 to 1")
+        found[streams] = float(sigma)
+    reached = linked((streams for streams in found if len(streams) == 2), 0)
+    apart = next((name for i, name in enumerate(names) if i not in reached), None)
+    if apart is not None:
+        raise ConfigError.at(
+            "selectivities",
+            f"none that links {apart!r} to {names[0]!r}",
+            f"pairs such as '{names[0]} {apart}' that link all streams",
+        )
+    return Sizes.given(found, len(names))
+
+
+def _attributes(keys: Keys, streams: Mapping[str, Stream]) -> tuple[dict[int, int], ...]:
+    """For each class of equal columns, the position in each stream that has one.
+
+    In what order the user says what must be equal does not matter.
+    """
+    found = (
+        {
+            number: stream.schema.names.index(one.columns[name])
+            for number, (name, stream) in enumerate(streams.items())
+            if name in one.columns
+        }
+        for one in keys.classes
+    )
+    return tuple(sorted(found, key=lambda one: list(one.items())))
+
+
+def _said(argument: str) -> str:
+    return argument if argument.endswith("s") else f"a {argument}"

@@ -1,50 +1,87 @@
 """Half-way joins: tuples of a node probe the state of the node's sibling (JAQ-A6, JAQ-A11)."""
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
 
-from streamjoin.joins.multi.probing import Found, Probing
-from streamjoin.joins.multi.settings import FAR, MultiJoin
+import numpy as np
+
+from streamjoin._typing import Positions, Times
+from streamjoin.core.index import HashIndex
+from streamjoin.joins.base import MAX_PAIRS
+from streamjoin.joins.multi.settings import FAR
 from streamjoin.joins.multi.states import States
 from streamjoin.joins.multi.tuples import Tuples, combine, overlap
+from streamjoin.planning.many.nary_cost import FEW
+
+_WHOLE: Final = (-(2**63), 2**63 - 1)
+Found = tuple[Positions, Positions]
+"""Positions of the probing tuples, and of those that they meet."""
+
+
+class Probing:
+    """Some tuples, which probe.
+
+    `span` is how long they live at most, on the axis of time.
+
+    Matches have equal keys and begin close enough to each other; whether their intervals overlap
+    is still to be checked, unless both are rows of streams.
+    """
+
+    def __init__(self, tuples: Tuples, span: int) -> None:
+        self.tuples, self._span = tuples, span
+
+    def pays_to_keep(self, rows: int) -> bool:
+        """Whether the index of a piece of so many rows should be used and kept."""
+        return FEW * len(self.tuples) < rows
+
+    def past(self, others: Tuples, span: int) -> Iterator[Found]:
+        """Matches among others that go past an index of the probing ones."""
+        low, high = self._bounds(-self._span, span)
+        index, order = self._index
+        found = index.probe_chunks(others.keys, others.starts[0], low, high, MAX_PAIRS)
+        return found if order is None else ((order.take(mine), at) for mine, at in found)
+
+    def into(self, index: HashIndex, span: int) -> Iterator[Found]:
+        """Matches by an index of the others."""
+        low, high = self._bounds(-span, self._span)
+        keys, starts = self.tuples.keys, self.tuples.starts[0]
+        found = index.probe_chunks(keys, starts, low, high, MAX_PAIRS)
+        return ((mine, theirs) for theirs, mine in found)
+
+    def _bounds(self, low: int, high: int) -> tuple[int, int]:
+        return (low, high) if max(-low, high) < FAR else _WHOLE
+
+    @cached_property
+    def _index(self) -> tuple[HashIndex, Positions | None]:
+        """An index of the probing tuples, and which of them its rows are if that is not the same.
+
+        What an index needs in order is sorted here: it would keep the order of equal starts, which
+        takes several times as long and which nobody asks for.
+        """
+        keys, starts = self.tuples.keys, np.ascontiguousarray(self.tuples.starts[0])
+        if np.all(starts[1:] >= starts[:-1]):
+            return HashIndex.build(keys, starts), None
+        order = np.argsort(starts).astype(np.int32)
+        return HashIndex.build(keys.take(order), starts.take(order)), order
 
 
 class HalfwayJoin:
-    """The tuples of a node that arrive in a batch, and those of them that probe.
+    """The tuples of a node that arrive in a batch, and those of them that probe."""
 
-    Parameters
-    ----------
-    join, states
-        Settings, and what is remembered.
-    node
-        Whose tuples they are.
-    arrived
-        All of them.
-    probing
-        Those of them that probe.
-    """
-
-    def __init__(
-        self,
-        join: MultiJoin,
-        states: States,
-        node: int,
-        arrived: Tuples,
-        probing: Tuples,
-    ) -> None:
-        self._join, self._states, self.node = join, states, node
+    def __init__(self, states: States, node: int, arrived: Tuples, probing: Tuples) -> None:
+        join, tree = states.join, states.tree
+        self._states, self.node = states, node
         self.arrived, self.probing = arrived, probing
-        self._partner = states.tree.sibling(node)
-        self._is_left = states.tree.children(states.tree.parents[node])[0] == node
-        mine, self._span = (join.span_us(states.tree, x) for x in self._pair)
-        self._by_index = Probing(probing, mine)
-        is_last = states.tree.parents[node] == states.tree.root
-        self._names_only = is_last and not join.is_partial
-        rigid = all(x < states.tree.n_streams and join.inputs[x].end is None for x in self._pair)
+        self._partner, formed = tree.sibling(node), tree.parents[node]
+        self._is_left = tree.children(formed)[0] == node
+        self._by_index = Probing(probing, states.span_us(node))
+        self._span = states.span_us(self._partner)
+        self._names_only = formed == tree.root and not join.is_partial
+        self._never_ends = join.limit_of(formed) is not None
+        pair = node, self._partner
+        rigid = all(x < tree.n_streams and join.inputs[x].end is None for x in pair)
         self._needs_check = join.n_axes > 1 or not rigid
-
-    @property
-    def _pair(self) -> tuple[int, int]:
-        return self.node, self._partner
 
     def with_stored(self) -> Iterator[Tuples]:
         """What the probing tuples form with those that are stored of the partner."""
@@ -60,23 +97,24 @@ class HalfwayJoin:
                 found = self._by_index.past(tuples, self._span)
             yield from self._formed(tuples, found)
 
-    def with_new(self, other: "HalfwayJoin") -> Iterator[Tuples]:
-        """What probing tuples form with the new ones of the partner."""
-        if not (len(self.probing) and len(other.arrived)):
-            return
-        yield from self._formed(other.arrived, self._by_index.past(other.arrived, self._span))
-
-    def with_earlier(self, other: "HalfwayJoin") -> Iterator[Tuples]:
-        """What they form with those of the partner's new tuples that begin before them.
+    def with_new(self, other: "HalfwayJoin", *, earlier: bool = False) -> Iterator[Tuples]:
+        """What they form with the partner's new tuples, or only with those that begin before them.
 
         Of tuples that begin together the left one is the earlier.
         """
         if not (len(self.probing) and len(other.arrived)):
             return
-        for mine, theirs in self._by_index.past(other.arrived, self._span):
-            starts = self.probing.starts[0][mine], other.arrived.starts[0][theirs]
+        found = self._by_index.past(other.arrived, self._span)
+        if earlier:
+            found = self._later(found, other.arrived.starts[0])
+        yield from self._formed(other.arrived, found)
+
+    def _later(self, found: Iterator[Found], others: Times) -> Iterator[Found]:
+        """The pairs of which the probing tuple is the later one."""
+        for mine, theirs in found:
+            starts = self.probing.starts[0][mine], others[theirs]
             later = starts[0] > starts[1] if self._is_left else starts[0] >= starts[1]
-            yield from self._formed(other.arrived, iter([(mine[later], theirs[later])]))
+            yield mine[later], theirs[later]
 
     def _formed(self, tuples: Tuples, found: Iterator[Found]) -> Iterator[Tuples]:
         for mine, theirs in found:
@@ -85,10 +123,9 @@ class HalfwayJoin:
                 mine, theirs = mine[holds], theirs[holds]
             if not len(mine):
                 continue
-            if self._is_left:
-                formed = combine(self.probing, mine, tuples, theirs, names_only=self._names_only)
-            else:
-                formed = combine(tuples, theirs, self.probing, mine, names_only=self._names_only)
-            if self._join.limit_of(self._states.tree.parents[self.node]) is not None:
+            pair = (self.probing, mine), (tuples, theirs)
+            left, right = pair if self._is_left else pair[::-1]
+            formed = combine(*left, *right, names_only=self._names_only)
+            if self._never_ends:
                 formed.ends[:] = FAR
             yield formed

@@ -1,4 +1,4 @@
-"""Which columns of the streams must be equal, from the user's `on`.
+"""Arguments that say something of each stream; which columns must be equal, from the user's `on`.
 
 Columns that must be equal form *classes*: ``a.x = b.y`` and ``b.y = c.z`` make one of three. A join
 of two sets of streams is on all classes that have columns on both sides.
@@ -6,22 +6,23 @@ of two sets of streams is on all classes that have columns on both sides.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from streamjoin._names import ANY_CASE, Naming
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.columns import kind_name
-from streamjoin.joins.multi.streams import column_of, for_some, stream_of
+from streamjoin.joins.columns import kind_name, position_of
+from streamjoin.metrics.catalogue import PER_INPUT, many_stream_counters
 
 OnMany = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 """Columns that all streams have; or those of each stream; or equalities such as ``a.x = b.y``."""
 Schemas = Mapping[str, pa.Schema]
+T = TypeVar("T")
 LookUp = Callable[[str, str], str]
 """From a stream and a name to the column's exact name."""
 
@@ -31,6 +32,71 @@ _ALLOWED: Final = (
     'a column that all streams have, such as "k", a column for each stream, such as '
     '{"a": "x", "b": "y"}, or equalities, such as ["a.x = b.x", "b.y = c.z"]'
 )
+
+
+def check_streams(streams: object) -> None:
+    """Refuse what is not a mapping of two streams or more, with usable names."""
+    if not isinstance(streams, Mapping) or len(streams) < 2:
+        got = f"{len(streams)} streams" if isinstance(streams, Mapping) else type(streams).__name__
+        raise ConfigError.at("streams", got, 'a mapping of two or more, such as {"a": A, "b": B}')
+    lower = [str(name).lower() for name in streams]
+    for name in streams:
+        usable = isinstance(name, str) and name.replace("_", "a").isalnum()
+        if not usable or name.startswith("_") or lower.count(name.lower()) > 1:
+            raise ConfigError.at(
+                "streams",
+                f"the name {name!r}",
+                "letters, digits and _ (not first), different for each stream",
+            )
+    counters = Counter(many_stream_counters([name.lower() for name in streams]))
+    for name in streams:
+        for own in (f"{counted}_{name}" for counted in PER_INPUT):
+            if counters[own.lower()] > 1:
+                raise ConfigError.at(
+                    "streams", f"the name {name!r}", f"another, as {own} counts something else"
+                )
+
+
+def stream_of(name: object, streams: Collection[str], argument: str) -> str:
+    """The stream that a name means; upper and lower case are one."""
+    for known in streams:
+        if isinstance(name, str) and known.lower() == name.lower():
+            return known
+    close = get_close_matches(str(name), list(streams), n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ConfigError(f"{argument}: unknown stream {name!r}{hint}; allowed: {', '.join(streams)}")
+
+
+def for_each(value: T | Mapping[str, T], streams: Sequence[str], argument: str) -> dict[str, T]:
+    """A value for each stream.
+
+    Examples
+    --------
+    >>> for_each("10 s", ["a", "b"], "window")
+    {'a': '10 s', 'b': '10 s'}
+    >>> for_each({"a": "10 s"}, ["a", "b"], "window")
+    Traceback (most recent call last):
+        ...
+    streamjoin.errors.ConfigError: window: got none for 'b'; allowed: one for each stream
+    """
+    if not isinstance(value, Mapping):
+        return dict.fromkeys(streams, value)
+    given = for_some(value, streams, argument)
+    missing = next((name for name in streams if name not in given), None)
+    if missing is not None:
+        raise ConfigError.at(argument, f"none for {missing!r}", "one for each stream")
+    return {name: given[name] for name in streams}
+
+
+def for_some(value: Mapping[str, T], streams: Sequence[str], argument: str) -> dict[str, T]:
+    """Values for some of the streams."""
+    found: dict[str, T] = {}
+    for name, one in value.items():
+        stream = stream_of(name, streams, argument)
+        if stream in found:
+            raise ConfigError.at(argument, f"{stream!r} twice", "one for each stream")
+        found[stream] = one
+    return found
 
 
 @dataclass(frozen=True)
@@ -46,18 +112,11 @@ class KeyClass:
 
 @dataclass(frozen=True)
 class Keys:
-    """All classes.
+    """All classes."""
 
-    Parameters
-    ----------
-    classes
-        Each has columns of two streams at least.
-    shared
-        Whether the streams call their columns the same, and these come out once.
-    """
-
-    classes: tuple[KeyClass, ...]
+    classes: tuple[KeyClass, ...]  # each has columns of two streams at least
     shared: bool = False
+    """Whether the streams call their columns the same, and these come out once."""
 
     def between(self, left: Iterable[str], right: Iterable[str]) -> tuple[int, ...]:
         """Numbers of the classes that have columns of both sides."""
@@ -86,7 +145,11 @@ def parse_on(
     >>> [one.describe() for one in parse_on("x", schemas).classes]
     ['a.x = b.x = c.x']
     """
-    look_up = partial(_look_up, schemas, naming)
+
+    def look_up(stream: str, column: str) -> str:
+        schema = schemas[stream]
+        return str(schema.names[position_of(schema, column, f"stream {stream!r}", "on", naming)])
+
     if isinstance(on, Mapping):
         classes, shared = _by_stream(on, schemas), False
     else:
@@ -105,10 +168,6 @@ def parse_on(
     if not may_be_cyclic:
         _refuse_cycles(found, schemas)
     return Keys(found, shared)
-
-
-def _look_up(schemas: Schemas, naming: Naming, stream: str, column: str) -> str:
-    return column_of(schemas[stream], column, stream, "on", naming)
 
 
 def _is_column(text: str, known: Sequence[Sequence[str]], naming: Naming) -> bool:
@@ -137,8 +196,8 @@ def _equality(text: str, schemas: Schemas, look_up: LookUp) -> list[tuple[str, s
     if found is None:
         raise _wrong(text)
     one, x, other, y = map(_unquoted, found.groups())
-    ends = [(stream_of(one, schemas, "on"), x), (stream_of(other, schemas, "on"), y)]
-    ends = [(stream, look_up(stream, column)) for stream, column in ends]
+    streams = stream_of(one, schemas, "on"), stream_of(other, schemas, "on")
+    ends = [(stream, look_up(stream, c)) for stream, c in zip(streams, (x, y), strict=True)]
     if ends[0][0] == ends[1][0]:
         raise ConfigError(f"on: {text!r} is about one stream; allowed: equalities between two")
     return ends
@@ -158,14 +217,13 @@ def _united(equalities: Iterable[list[tuple[str, str]]]) -> list[dict[str, str]]
         classes = [one for one in classes if one not in touched]
         classes.insert(place, merged)
     for one in classes:
-        streams = [stream for stream, _ in one]
-        twice = next((stream for stream in streams if streams.count(stream) > 1), None)
-        if twice is not None:
-            first, second = (column for stream, column in one if stream == twice)
-            raise ConfigError(
-                f"on: {twice}.{first} and {twice}.{second} must equal the same column; allowed: "
-                "one column of a stream (filter the stream first)"
-            )
+        for stream, n in Counter(stream for stream, _ in one).items():
+            if n > 1:
+                first, second = (f"{stream}.{column}" for own, column in one if own == stream)
+                raise ConfigError(
+                    f"on: {first} and {second} must equal the same column; allowed: "
+                    "one column of a stream (filter the stream first)"
+                )
     return [dict(one.keys()) for one in classes]
 
 
@@ -189,21 +247,14 @@ def _checked(one: dict[str, str], schemas: Schemas, look_up: LookUp) -> dict[str
 
 def _refuse_twice(classes: Sequence[KeyClass]) -> None:
     columns = Counter(column for one in classes for column in one.columns.items())
-    twice = next((column for column, n in columns.items() if n > 1), None)
-    if twice is not None:
-        raise ConfigError.at("on", f"{'.'.join(twice)} twice", "each column once")
+    for column, n in columns.items():
+        if n > 1:
+            raise ConfigError.at("on", f"{'.'.join(column)} twice", "each column once")
 
 
 def _refuse_disconnected(classes: Sequence[KeyClass], schemas: Schemas) -> None:
     names = list(schemas)
-    reached, todo = {names[0]}, [names[0]]
-    while todo:
-        stream = todo.pop()
-        for one in classes:
-            if stream in one.columns:
-                new = one.columns.keys() - reached
-                reached |= new
-                todo += new
+    reached = linked((one.columns for one in classes), names[0])
     apart = [name for name in names if name not in reached]
     if apart:
         here = ", ".join(name for name in names if name in reached)
@@ -213,6 +264,15 @@ def _refuse_disconnected(classes: Sequence[KeyClass], schemas: Schemas) -> None:
         )
 
 
+def linked(groups: Iterable[Collection[T]], first: T) -> set[T]:
+    """All that groups link to something, directly or through others."""
+    known, reached, before = list(groups), {first}, 0
+    while len(reached) > before:
+        before = len(reached)
+        reached.update(*(group for group in known if not reached.isdisjoint(group)))
+    return reached
+
+
 def _refuse_cycles(classes: Sequence[KeyClass], schemas: Schemas) -> None:
     """Refuse equalities that go round in a circle over different columns.
 
@@ -220,18 +280,14 @@ def _refuse_cycles(classes: Sequence[KeyClass], schemas: Schemas) -> None:
     Graham, Yu and Ozsoyoglu).
     """
     edges = {name: {i for i, one in enumerate(classes) if name in one.columns} for name in schemas}
-    changed = True
-    while changed:
-        changed = False
-        for name, held in list(edges.items()):
-            others = [e for other, e in edges.items() if other != name]
-            alone = {i for i in held if not any(i in e for e in others)}
-            if alone:
-                edges[name] = held = held - alone
-                changed = True
-            if not held or any(held <= e for e in others):
+    before = None
+    while edges != before:
+        before = dict(edges)
+        for name, held in before.items():
+            others = [edges[other] for other in edges if other != name]
+            shared = held.intersection(set().union(*others))
+            if not others or any(shared <= other for other in others):
                 del edges[name]
-                changed = True
     if edges:
         raise ConfigError(
             f"on: the equalities of {', '.join(edges)} form a cycle; allowed: with "

@@ -13,21 +13,22 @@ from dataclasses import replace
 from time import thread_time_ns
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
+from streamjoin.core.batch import Batch
 from streamjoin.joins.ages import MAX_SAMPLED_RESULTS, AgesSeen
 from streamjoin.joins.base import Arrival, WindowStore
 from streamjoin.joins.late_rows import LateRows, split_late
 from streamjoin.joins.multi.halfway import HalfwayJoin
-from streamjoin.joins.multi.nary import NaryJoin
-from streamjoin.joins.multi.ordering import release
+from streamjoin.joins.multi.nary import NaryJoin, turns_of
 from streamjoin.joins.multi.regulator import ProbeRegulator
 from streamjoin.joins.multi.reordering import reorder, situation, without_limits
 from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
-from streamjoin.joins.multi.states import MultiJoinState, States
-from streamjoin.joins.multi.tuples import Tuples
-from streamjoin.joins.multi.turns import turns_of
+from streamjoin.joins.multi.states import MultiJoinState, States, kept
+from streamjoin.joins.multi.tuples import Tuples, gathered
+from streamjoin.joins.window.ordering import Queue
 from streamjoin.joins.window.settings import END
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import Counts
@@ -46,6 +47,9 @@ from streamjoin.shedding.plans import AllowanceState, Observed, Whole
 
 GATHERED: Final = 1 << 16
 """Results that come out together, if there are as many: each time has its price."""
+HELD_ROWS: Final = 1 << 10
+HELD_ORDER: Final = 1 << 11
+"""First numbers of the blobs' keys; the input is added. Nodes have smaller ones."""
 
 
 class MultiJoinLogic:
@@ -64,11 +68,7 @@ class MultiJoinLogic:
     """
 
     def __init__(
-        self,
-        join: MultiJoin,
-        state: MultiJoinState,
-        store: WindowStore,
-        whole: Whole | None = None,
+        self, join: MultiJoin, state: MultiJoinState, store: WindowStore, whole: Whole | None = None
     ) -> None:
         self.join, self.state, self._store, self._whole = join, state, store, whole
 
@@ -99,11 +99,11 @@ class MultiJoinLogic:
             self.counts["reordered"] = int(reorder(join, state, self._store))
         self._advance(arrivals, end)
         self._states = states = States(join, state, self._store)
-        batches = release(join, state, self._store, on_time, since)
+        batches = _release(states, on_time, since)
         self._regulator = None if join.limits is None else self._limited(join.limits, arrivals)
         new = [states.arrive(i, batch) for i, batch in enumerate(batches)]
         state.brings([len(tuples) for tuples in new])
-        rows = Rows(join, states)
+        rows = Rows(states)
         yield from self._results(rows, new)
         # from the root down: tuples name rows that those of a join below carry and may drop
         for node, tuples in reversed(list(enumerate(new))):
@@ -126,9 +126,8 @@ class MultiJoinLogic:
     def counted_us(self, costs: Costs) -> float:
         """CPU time of the batch, counted instead of measured."""
         assert self._regulator is not None
-        return self._regulator.count(
-            costs, sum(self.counts[f"rows_{x.name}"] for x in self.join.inputs)
-        )
+        rows = sum(self.counts[f"rows_{name}"] for name in self.join.counted_inputs)
+        return self._regulator.count(costs, rows)
 
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost."""
@@ -152,19 +151,13 @@ class MultiJoinLogic:
 
     def _results(self, rows: Rows, new: list[Tuples]) -> Iterator[list[pa.Array]]:
         """Do all joins, and let their results come out many at a time."""
-        few: list[Tuples] = []
-        n = spent_ns = 0
-        for results in self._driven(rows, new) if self.state.nary else self._joined(new):
-            few.append(results)
-            n += len(results)
-            if n >= GATHERED:
-                began = thread_time_ns()
-                yield from self._come_out(rows, few)
-                spent_ns += thread_time_ns() - began
-                few, n = [], 0
-        began = thread_time_ns()
-        yield from self._come_out(rows, few)
-        self._kept(self._states.tree.root, spent_ns + thread_time_ns() - began)
+        formed = self._driven(rows, new) if self.state.nary else self._joined(new)
+        spent_ns = 0
+        for few in gathered(formed, GATHERED):
+            began = thread_time_ns()
+            yield from self._come_out(rows, Tuples.joined(few))
+            spent_ns += thread_time_ns() - began
+        self._kept(self._states.tree.root, spent_ns)
         if self._regulator is not None and not self.join.is_partial:
             self.counts["missed"] = round(self._regulator.missed(self.counts["rows_out"]))
 
@@ -178,8 +171,7 @@ class MultiJoinLogic:
             if node == tree.root:
                 yield from formed
                 return
-            n_streams = len(tree.streams(node))
-            new.append(Tuples.joined(list(formed), self.join.n_axes, n_streams))
+            new.append(self._states.joined(node, list(formed)))
             self.counts["intermediate"] += len(new[-1])
 
     def _driven(self, rows: Rows, new: list[Tuples]) -> Iterator[Tuples]:
@@ -187,7 +179,7 @@ class MultiJoinLogic:
         join, k = self.join, len(new)
         sizes = join.sizes or self.state.sizes or Sizes((1.0,) * k, {}, 1.0)
         buffers = [len(tuples) for tuples in new]
-        now = situation(join, self.state, self._states, sizes, buffers)
+        now = situation(self._states, sizes, buffers)
         tables = [stored + n for stored, n in zip(now.tables, buffers, strict=True)]
         sequences = probing_sequences(k, sizes, join.can_follow, tables)
         by: Turns = "position"
@@ -200,16 +192,15 @@ class MultiJoinLogic:
         turns = turns_of(groups, by, [tuples.starts[0] for tuples in new])
         names = [" with ".join(join.inputs[i].name for i in group) for group in groups]
         self._driver = ", then ".join(names)
-        nary = NaryJoin(join, self._states, rows, new, sequences, self.counts)
+        nary = NaryJoin(self._states, rows, new, sequences, self.counts)
         self.counts["nary"] = 1
         yield from nary.results(turns)
 
     def _half(self, node: int, arrived: Tuples) -> HalfwayJoin:
         probing = arrived if self._regulator is None else self._regulator.probing(node, arrived)
-        half = HalfwayJoin(self.join, self._states, node, arrived, probing)
-        name = "intermediate"
-        if node < len(self.join.inputs):
-            name = self.join.inputs[node].name
+        half = HalfwayJoin(self._states, node, arrived, probing)
+        inputs = self.join.inputs
+        name = inputs[node].name if node < len(inputs) else "intermediate"
         self.counts[f"probed_{name}"] += len(half.probing)
         self.counts[f"skipped_{name}"] += len(arrived) - len(half.probing)
         self.counts["work"] += len(half.probing)
@@ -221,8 +212,8 @@ class MultiJoinLogic:
         if self._regulator is None:
             yield from self._watched(left, left.with_new(right))
         else:  # the later of two tuples is the one that probes, and that finds
-            yield from self._watched(left, left.with_earlier(right))
-            yield from self._watched(right, right.with_earlier(left))
+            yield from self._watched(left, left.with_new(right, earlier=True))
+            yield from self._watched(right, right.with_new(left, earlier=True))
 
     def _watched(self, half: HalfwayJoin, formed: Iterator[Tuples]) -> Iterator[Tuples]:
         """Hand on tuples; count them and what it took to form them."""
@@ -242,28 +233,20 @@ class MultiJoinLogic:
         if self._regulator is not None:
             self._regulator.kept(node, spent_ns / 1000)
 
-    def _come_out(self, rows: Rows, few: list[Tuples]) -> Iterator[list[pa.Array]]:
-        if not few:
-            return
-        found = Tuples.joined(few, self.join.n_axes, len(self.join.inputs))
+    def _come_out(self, rows: Rows, found: Tuples) -> Iterator[list[pa.Array]]:
         n = rows.at_once(found)
-        if n >= len(found):
-            yield from self._some_come_out(rows, found)
-            return
-        for start in range(0, len(found), n):
-            yield from self._some_come_out(rows, found.take(slice(start, start + n)))
-
-    def _some_come_out(self, rows: Rows, found: Tuples) -> Iterator[list[pa.Array]]:
-        results = rows.verified(found)
-        self.counts["results"] += len(results)
-        if self.join.freshness and len(results):
-            fresh = rows.fresh(results, self.state.newest, self.state.released)
-            self.counts["stale"] += int(len(fresh) - fresh.sum())
-            results = results if fresh.all() else results.take(fresh)
-        self.counts["rows_out"] += len(results)
-        if len(results):
-            yield rows.columns(results)
-            self._look(rows, results)
+        for start in range(0, max(len(found), 1), n):
+            part = found if n >= len(found) else found.take(slice(start, start + n))
+            results = rows.verified(part)
+            self.counts["results"] += len(results)
+            if self.join.freshness and len(results):
+                fresh = rows.fresh(results, self.state.newest, self.state.released)
+                self.counts["stale"] += int(len(fresh) - fresh.sum())
+                results = results if fresh.all() else results.take(fresh)
+            self.counts["rows_out"] += len(results)
+            if len(results):
+                yield rows.columns(results)
+                self._look(rows, results)
 
     def _look(self, rows: Rows, results: Tuples) -> None:
         """See how old some results are; what joins before have formed has no time of its own."""
@@ -289,9 +272,9 @@ class MultiJoinLogic:
     def _split_late(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
         """Set the late rows apart; what is left arrives."""
         watermark, strict = self.state.watermark, self.state.strict_watermark
-        gap = (
-            0 if watermark is None else watermark - (watermark - END if strict is None else strict)
-        )
+        gap = 0
+        if watermark is not None:
+            gap = watermark - (strict if strict is not None else watermark - END)
         self.late: list[LateRows] = []
         on_time = []
         for arrival, one in zip(arrivals, self.join.inputs, strict=True):
@@ -312,15 +295,45 @@ class MultiJoinLogic:
         span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
         slack = max(one.stream.lateness_us for one in self.join.inputs)
         seconds = known.elapsed(newest, span, slack)
-        return ProbeRegulator(self.join, limits, self.state, self._states, seconds, self._whole)
+        return ProbeRegulator(self._states, limits, seconds, self._whole)
 
     def _count_state(self) -> None:
-        k, pieces = len(self.join.inputs), self.state.pieces
-        for one, mine in zip(self.join.inputs, pieces, strict=False):
-            self.counts[f"state_rows_{one.name}"] = sum(p.rows for p in mine)
-            self.counts[f"state_bytes_{one.name}"] = sum(p.size for p in mine)
-        self.counts["state_rows"] = sum(p.rows for node in pieces[:k] for p in node)
-        self.counts["intermediate_rows"] = sum(p.rows for node in pieces[k:] for p in node)
-        stored = (*pieces, *self.state.carried)
-        self.counts["state_bytes"] = sum(p.size for node in stored for p in node)
+        k, nodes = len(self.join.inputs), self.state.pieces
+        rows = [sum(piece.rows for piece in pieces) for pieces in nodes]
+        sizes = [sum(piece.size for piece in of) for of in (*nodes, *self.state.carried)]
+        for i, one in enumerate(self.join.inputs):
+            self.counts[f"state_rows_{one.name}"] = rows[i]
+            self.counts[f"state_bytes_{one.name}"] = sizes[i]
+        self.counts["state_rows"], self.counts["intermediate_rows"] = sum(rows[:k]), sum(rows[k:])
+        self.counts["state_bytes"] = sum(sizes)
         self.counts["held_rows"] = sum(self.state.held)
+
+
+def _release(states: States, arrivals: Sequence[Arrival], since: int | None) -> list[Batch]:
+    """The rows that take part now, with their places on the axes that count.
+
+    Without such an axis these are all that arrive. With one, rows wait until the watermark has
+    passed them (see `joins.window.ordering`).
+    """
+    join, state = states.join, states.state
+    if not join.counted:
+        return [arrival.batch for arrival in arrivals]
+    queues = []
+    for i, (stream, arrival) in enumerate(zip(join.streams, arrivals, strict=True)):
+        keys = HELD_ROWS + i, HELD_ORDER + i
+        queues.append(Queue(stream, (state, i), states.store, keys, arrival, since))
+    before = list(state.released)
+    batches = [queue.release(state.watermark) for queue in queues]
+    placed = []
+    for i, batch in enumerate(batches):
+        columns = list(batch.rows.columns)
+        for counted in join.counted:
+            if counted == i:
+                ranks = queues[i].ranks
+                places = np.empty(0, np.int64) if ranks is None else ranks
+            else:  # of equal times the stream with the smaller number comes first
+                places = before[counted] + queues[counted].places(batch.times, ties=counted < i)
+            columns.append(pa.array(places, pa.int64()))
+        rows = pa.RecordBatch.from_arrays(columns, schema=kept(join, i))
+        placed.append(Batch(rows, batch.stream))
+    return placed

@@ -5,59 +5,100 @@ stream's *probing sequence*, the most selective first, and is dropped at the fir
 (VAL-A3). The table of a stream is what is stored of it and those of its new tuples that have driven
 already: so each result is found once, by the last of its tuples in that order.
 
+A stream that *drains* does so at once. Streams that take turns would do so tuple by tuple; here
+they do in *rounds* of some thousands, as each turn has its price: within a round the first stream's
+tuples are processed first. By time a round is a stretch of it, by position as many tuples of each
+(VAL-A2, VAL-A5..A10).
+
 Tuples of a turn go together, a part at a time: what a probe has formed probes on before the next
 part is formed. So results come early, and what is in memory does not grow with them.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streamjoin._typing import Keys, Positions
-from streamjoin.joins.multi.probing import Found, Probing
+from streamjoin._typing import Keys, Times
+from streamjoin.joins.multi.halfway import Found, Probing
 from streamjoin.joins.multi.rows import Rows
-from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import Piece, States
-from streamjoin.joins.multi.tuples import Tuples, combine, overlap
-from streamjoin.joins.multi.turns import Turn
+from streamjoin.joins.multi.tuples import Tuples, combine, gathered, overlap
 from streamjoin.metrics.catalogue import Counts
+from streamjoin.planning.many.nary import Groups, Turns
+from streamjoin.planning.many.nary_cost import MOST_ROUNDS, ROUND
 
 TAKEN_TOGETHER: Final = 1 << 17
 """Intermediate tuples that probe on together, if there are as many."""
 
 
+class Turn(NamedTuple):
+    """Tuples of one stream, by position, that are processed together."""
+
+    driver: int
+    start: int
+    stop: int
+
+
+def turns_of(groups: Groups, by: Turns, times: Sequence[Times]) -> Iterator[Turn]:
+    """All turns of a batch: who drains after whom, and how those of one group take turns.
+
+    `times` are those of the new tuples of each stream, in order.
+
+    Examples
+    --------
+    >>> times = [np.arange(5000), np.arange(0, 5000, 5)]
+    >>> [tuple(turn) for turn in turns_of(((1,), (0,)), "position", times)]
+    [(1, 0, 1000), (0, 0, 5000)]
+    >>> [tuple(turn) for turn in turns_of(((0, 1),), "time", [np.arange(8000), np.arange(400)])]
+    [(0, 0, 3800), (1, 0, 400), (0, 3800, 8000)]
+    """
+    for group in groups:
+        edges = _edges([times[stream] for stream in group], by)
+        for n, ends in enumerate(edges[1:]):
+            for stream, start, stop in zip(group, edges[n], ends, strict=True):
+                if stop > start:
+                    yield Turn(stream, start, stop)
+
+
+def _edges(times: list[Times], by: Turns) -> list[list[int]]:
+    """Where the rounds of some streams begin, and the last ends: positions in each stream."""
+    lengths = [len(of) for of in times]
+    n_rounds = 1
+    if len(times) > 1:
+        n_rounds = max(1, min(MOST_ROUNDS, sum(lengths) // ROUND))
+    if by == "position":
+        longest = max(lengths)
+        cuts = [longest * n // n_rounds for n in range(1, n_rounds)]
+        inner = [[min(cut, length) for length in lengths] for cut in cuts]
+    else:
+        merged = np.sort(np.concatenate(times))
+        at = [merged[len(merged) * n // n_rounds] for n in range(1, n_rounds)]
+        inner = [[int(np.searchsorted(of, t)) for of in times] for t in at]
+    return [[0] * len(times), *inner, lengths]
+
+
 class NaryJoin:
     """The new tuples of a batch and the tables of all streams.
 
-    Parameters
-    ----------
-    join, states, rows
-        Settings, what is remembered, and where rows are looked up.
-    new
-        New tuples of each stream.
-    sequences
-        In what order those of each probe the others.
-    counts
-        Where its work is counted.
+    `new` are the new tuples of each stream, `sequences` say in what order those of each probe the
+    others; its work is counted in `counts`.
     """
 
     def __init__(
         self,
-        join: MultiJoin,
         states: States,
         rows: Rows,
         new: Sequence[Tuples],
         sequences: Sequence[Sequence[int]],
         counts: Counts,
     ) -> None:
-        self._join, self._states, self._rows = join, states, rows
+        self._join, self._states, self._rows = states.join, states, rows
         self._new, self._sequences, self._counts = new, sequences, counts
         self._drained = [0] * len(new)
         self._table: dict[tuple[int, int], tuple[Tuples, Keys]] = {}
-        self._spans = [join.span_us(states.tree, i) for i in range(len(new))]
+        self._spans = [states.span_us(i) for i in range(len(new))]
         self._lines = states.tree.streams(states.tree.root)
 
     def results(self, turns: Iterator[Turn]) -> Iterator[Tuples]:
@@ -86,7 +127,8 @@ class NaryJoin:
         self._counts["work"] += len(tuples)
         if len(done) > 1:
             self._counts["probed_intermediate"] += len(tuples)
-        for part in _gathered(self._met(tuples, done, rest[0], is_last=len(rest) == 1)):
+        formed = self._met(tuples, done, rest[0], is_last=len(rest) == 1)
+        for part in map(Tuples.joined, gathered(formed, TAKEN_TOGETHER)):
             self._counts["work"] += len(part)
             self._counts["intermediate"] += len(part) if len(rest) > 1 else 0
             yield from self._probed(part, (*done, rest[0]), rest[1:])
@@ -108,7 +150,11 @@ class NaryJoin:
             others = [(mine, self._table_keys(other, piece, theirs, a)) for a, mine in more]
             for at, at_theirs in found:
                 if checked or others:
-                    holds = _holds(tuples, at, theirs, at_theirs, others, checked)
+                    holds = np.ones(len(at), np.bool_)
+                    if checked:
+                        holds = overlap(tuples, at, theirs, at_theirs)
+                    for mine, their_keys in others:  # equal in all other attributes too
+                        holds &= mine.take(at) == their_keys.take(at_theirs)
                     at, at_theirs = at[holds], at_theirs[holds]
                 if len(at):
                     yield combine(tuples, at, theirs, at_theirs, names_only=is_last)
@@ -128,11 +174,8 @@ class NaryJoin:
 
     def _attributes(self, done: tuple[int, ...], other: int) -> list[int]:
         """Attributes that link a stream to others; none where there is one key."""
-        return [
-            i
-            for i, one in enumerate(self._join.attributes)
-            if other in one and any(number in one for number in done)
-        ]
+        every = enumerate(self._join.attributes)
+        return [i for i, one in every if other in one and not one.keys().isdisjoint(done)]
 
     def _keyed(self, tuples: Tuples, done: tuple[int, ...], attributes: list[int]) -> Tuples:
         """Tuples with what they have in the first attribute as their keys."""
@@ -161,36 +204,3 @@ class NaryJoin:
         if done == self._lines:
             return tuples
         return replace(tuples, ids=tuples.ids[[done.index(number) for number in self._lines]])
-
-
-def _holds(
-    x: Tuples,
-    at_x: Positions,
-    y: Tuples,
-    at_y: Positions,
-    keys: list[tuple[Keys, Keys]],
-    checked: bool,
-) -> NDArray[np.bool_]:
-    """Which pairs overlap, and are equal in all other attributes too."""
-    holds = overlap(x, at_x, y, at_y) if checked else np.ones(len(at_x), np.bool_)
-    for mine, theirs in keys:
-        holds &= mine.take(at_x) == theirs.take(at_y)
-    return holds
-
-
-def _gathered(parts: Iterator[Tuples]) -> Iterator[Tuples]:
-    """The same tuples in fewer and larger parts."""
-    few: list[Tuples] = []
-    n = 0
-    for part in parts:
-        few.append(part)
-        n += len(part)
-        if n >= TAKEN_TOGETHER:
-            yield Tuples.joined(few, *_shape(part))
-            few, n = [], 0
-    if few:
-        yield Tuples.joined(few, *_shape(few[0]))
-
-
-def _shape(tuples: Tuples) -> tuple[int, int]:
-    return len(tuples.starts), len(tuples.ids)

@@ -1,18 +1,18 @@
 """Which tuples probe in a batch, where CPU is limited; and what that cost."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
-from streamjoin.joins.multi.settings import FAR, MultiJoin
-from streamjoin.joins.multi.states import MultiJoinState, States
+from streamjoin.joins.multi.settings import FAR
+from streamjoin.joins.multi.states import States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import Counts
 from streamjoin.planning.many.plan_model import Floats
 from streamjoin.planning.many.planners import Analyst
-from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.costs import Costs
 from streamjoin.shedding.limits import PlanLimits
 from streamjoin.shedding.plans import AllowanceState, Observed, Question, Whole
@@ -30,23 +30,16 @@ class ProbeRegulator:
     """
 
     def __init__(
-        self,
-        join: MultiJoin,
-        limits: PlanLimits,
-        state: MultiJoinState,
-        states: States,
-        seconds: float,
-        whole: Whole | None = None,
+        self, states: States, limits: PlanLimits, seconds: float, whole: Whole | None = None
     ) -> None:
-        self._limits, self._state, self._seconds = limits, state, seconds
-        self._known = known = state.limits = state.limits or AllowanceState()
-        self._tree = tree = states.tree
-        self._arrived, self._probed, self._found = ([0.0] * tree.root for _ in range(3))
-        self._all_arrived, self._all_found = ([0.0] * tree.root for _ in range(2))
-        self._probe_us = [0.0] * tree.root
+        self._limits, self._state, self._seconds = limits, states.state, seconds
+        self._known = known = self._state.limits = self._state.limits or AllowanceState()
+        join, tree = states.join, states.tree
+        self._tree = tree
         # what a limited state will hold: so long its tuples stay, also while it fills
-        self._sizes = [float(join.limit_of(x) or states.rows(x)) for x in range(tree.root)]
-        self._turn_us = turn_us(join, tree)
+        sizes = [float(join.limit_of(x) or states.rows(x)) for x in range(tree.root)]
+        self._seen = Observed.begun(seconds, sizes)
+        self._turn_us = turn_us(states)
         self._whole = whole
         self._plan = tree if whole is None else whole.tree
         self._nodes = tuple(range(tree.root)) if whole is None else whole.nodes[: tree.root]
@@ -56,9 +49,7 @@ class ProbeRegulator:
             nodes = self._plan.root
             known.allow([limits.rate / nodes] * nodes)  # nothing is known yet
         self._analyst = Analyst()
-        self._question = Question.of(limits, known, self._plan)
-        if self._question is not None:
-            self._ask(self._question)
+        self._ask()
 
     def probing(self, node: int, arrived: Tuples) -> Tuples:
         """Those tuples of a node that probe: of the keys whose turn comes first."""
@@ -68,19 +59,19 @@ class ProbeRegulator:
         number = self._nodes[node]
         probing = _first(arrived, self._known.allowed(number, seconds), self._turn_us)
         self._known.use(number, len(probing), seconds)
-        self._arrived[node] += len(arrived)
-        self._all_arrived[node] += arrived.weight
-        self._probed[node] += len(probing)
+        self._seen.arrived[node] += len(arrived)
+        self._seen.all_arrived[node] += arrived.weight
+        self._seen.probed[node] += len(probing)
         return probing
 
     def found(self, node: int, tuples: Tuples) -> None:
         """Count what probes of a node have formed."""
-        self._found[node] += len(tuples)
-        self._all_found[node] += tuples.weight
+        self._seen.found[node] += len(tuples)
+        self._seen.all_found[node] += tuples.weight
 
     def spent(self, node: int, cpu_us: float) -> None:
         """Count what probes of a node took."""
-        self._probe_us[node] += cpu_us
+        self._seen.probe_us[node] += cpu_us
 
     def kept(self, node: int, cpu_us: float) -> None:
         """Count what it took to remember or hand out a join's tuples, as part of forming them.
@@ -89,23 +80,23 @@ class ProbeRegulator:
         """
         if node < self._tree.n_streams:
             return
-        children = self._tree.children(node)
-        formed = sum(self._found[child] for child in children)
+        children, found = self._tree.children(node), self._seen.found
+        formed = sum(found[child] for child in children)
         for child in children:
-            self._probe_us[child] += cpu_us * self._found[child] / max(formed, 1.0)
+            self._seen.probe_us[child] += cpu_us * found[child] / max(formed, 1.0)
 
     def missed(self, rows_out: int) -> float:
         """An estimate of the results that were not formed, though they would have come out."""
-        tree = self._tree
-        every = self._all_arrived[: tree.n_streams]
+        tree, seen = self._tree, self._seen
+        every = seen.all_arrived[: tree.n_streams]
         # what is not formed at all is missing in a state: it should have so many times its tuples
         lack = [1.0] * tree.n_streams
         for node, (x, y) in enumerate(tree.joins, start=tree.n_streams):
             by_x, by_y = every[x] * self._finds(x, y), every[y] * self._finds(y, x)
             every.append(by_x * lack[y] + by_y * lack[x])
-            known = 0.0 if node == tree.root else self._all_arrived[node]
+            known = 0.0 if node == tree.root else seen.all_arrived[node]
             lack.append(every[node] / known if known and not self._limits.limited else 1.0)
-        formed = sum(self._found[child] for child in tree.children(tree.root))
+        formed = sum(seen.found[child] for child in tree.children(tree.root))
         return max(0.0, every[-1] - formed) * (rows_out / formed if formed else 1.0)
 
     def _finds(self, node: int, partner: int) -> float:
@@ -114,11 +105,12 @@ class ProbeRegulator:
         Known best from those that did; else, as a match is one both ways, from those of the partner
         that did; else from batches before.
         """
-        if self._probed[node]:
-            return self._all_found[node] / self._all_arrived[node]
-        pairs = self._all_arrived[partner] * self._all_stored(node)
-        if self._probed[partner] and pairs:
-            return self._all_found[partner] / pairs * self._all_stored(partner)
+        seen = self._seen
+        if seen.probed[node]:
+            return seen.all_found[node] / seen.all_arrived[node]
+        pairs = seen.all_arrived[partner] * self._all_stored(node)
+        if seen.probed[partner] and pairs:
+            return seen.all_found[partner] / pairs * self._all_stored(partner)
         return float(self._found_before[self._nodes[node]])
 
     @cached_property
@@ -127,17 +119,19 @@ class ProbeRegulator:
 
     def _all_stored(self, node: int) -> float:
         """Tuples of a node that would be stored, did all probe that it was formed of."""
-        arrived = self._arrived[node]
-        more = self._all_arrived[node] / arrived if arrived and not self._limits.limited else 1.0
-        return self._sizes[node] * more
+        arrived = self._seen.arrived[node]
+        if not arrived or self._limits.limited:
+            return self._seen.sizes[node]
+        return self._seen.sizes[node] * (self._seen.all_arrived[node] / arrived)
 
     def count(self, costs: Costs, rows: int) -> float:
         """CPU time by what was done, in place of what was measured."""
-        self._probe_us = [
+        seen = self._seen
+        seen.probe_us[:] = [
             costs.looked_at * probed + costs.handed_out * found
-            for probed, found in zip(self._probed, self._found, strict=True)
+            for probed, found in zip(seen.probed, seen.found, strict=True)
         ]
-        return costs.received * rows + sum(self._probe_us)
+        return costs.received * rows + sum(seen.probe_us)
 
     def details(self) -> Details:
         """What the batch was allowed; of a part of a plan nothing, the last operator knows all."""
@@ -156,15 +150,13 @@ class ProbeRegulator:
     def charge(self, cpu_us: float, counts: Counts) -> None:
         """Tell what the batch cost; decide what the next one may do."""
         known = self._known
-        receive = max(0.0, cpu_us - sum(self._probe_us))
-        batch = Observed(
-            self._seconds, self._arrived, self._probed, self._found,
-            self._all_arrived, self._all_found, self._sizes, self._probe_us, receive,
-        )  # fmt: skip
+        batch = replace(self._seen, receive_us=max(0.0, cpu_us - sum(self._seen.probe_us)))
         self.measured = batch.on(self._nodes, self._plan.root)
         if self._whole is None:
             known.observe(batch)
-            self._ask_at_once()
+            is_first = known.allowances is None or len(known.observed) == 1
+            if self._question is None and is_first:
+                self._ask()  # though nothing can run beside it any more
         if self._question is not None:
             at = (self._state.newest or 0) / 1e6
             counts["analysed"] += 1
@@ -173,22 +165,19 @@ class ProbeRegulator:
             counts["adapted"] += verdict.adapted
         counts["infeasible"] = int(known.infeasible is not None)
 
-    def _ask_at_once(self) -> None:
-        """Ask after the first batch, though nothing can run beside it any more."""
-        first = self._known.allowances is None or len(self._known.observed) == 1
-        if self._question is None and first:
-            self._question = Question.of(self._limits, self._known, self._plan)
-            if self._question is not None:
-                self._ask(self._question)
-
-    def _ask(self, question: Question) -> None:
-        self._known.ask(question)
-        self._analyst.start(self._limits.planner, question.model, question.mu, question.freshness)
+    def _ask(self) -> None:
+        """Start an analysis if something has changed."""
+        self._question = question = Question.of(self._limits, self._known, self._plan)
+        if question is not None:
+            self._known.ask(question)
+            self._analyst.start(
+                self._limits.planner, question.model, question.mu, question.freshness
+            )
 
 
-def turn_us(join: MultiJoin, tree: Tree) -> int:
+def turn_us(states: States) -> int:
     """How long the same keys come first."""
-    span = max(join.span_us(tree, node) for node in range(tree.root))
+    span = max(map(states.span_us, range(states.tree.root)))
     return min(FAR, TURNS * span) or FAR
 
 

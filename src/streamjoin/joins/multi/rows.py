@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import Keys, Times
 from streamjoin.core.keys import equal_keys, is_exact
 from streamjoin.joins.base import MAX_BYTES, MAX_PAIRS, WEIGHT
-from streamjoin.joins.multi.settings import END, START, MultiJoin
+from streamjoin.joins.multi.settings import END, START
 from streamjoin.joins.multi.states import States, kept
 from streamjoin.joins.multi.tuples import ROW_BITS, Longs, Tuples
 
@@ -23,16 +23,10 @@ Found = tuple[tuple[int, ...], pa.Array]
 
 
 class Rows:
-    """Looks up rows of all inputs, during one batch.
+    """Looks up rows of all inputs, during one batch."""
 
-    Parameters
-    ----------
-    join, states
-        Settings, and where the rows are.
-    """
-
-    def __init__(self, join: MultiJoin, states: States) -> None:
-        self._join, self._states = join, states
+    def __init__(self, states: States) -> None:
+        self._join, self._states = states.join, states
         streams = states.tree.streams(states.tree.root)
         self._line = {number: i for i, number in enumerate(streams)}
         self._together: dict[tuple[int, int], tuple[tuple[int, ...], pa.Array]] = {}
@@ -83,16 +77,13 @@ class Rows:
                 position = first + self._join.counted.index(one.input)
                 now = counts[one.input]
             if now is not None:
-                at = self._column(results, one.input, position).view(pa.int64())
-                holds &= np.asarray(at) >= now - one.age
+                holds &= self._times(results, one.input, position) >= now - one.age
         return holds
 
     def oldest(self, results: Tuples) -> Times:
         """The time of the oldest row of each result; of streams, not of partial results."""
-        times = [
-            np.asarray(self._column(results, number, stream.time).view(pa.int64()))
-            for number, stream in enumerate(self._join.streams)
-        ]
+        streams = enumerate(self._join.streams)
+        times = [self._times(results, number, stream.time) for number, stream in streams]
         found: Times = np.minimum.reduce(times)
         return found
 
@@ -127,6 +118,9 @@ class Rows:
             known = pieces, np.concatenate([np.empty(0, np.int64), *parts])
             self._keys[number, attribute] = known
         return known[1].take(np.asarray(places))
+
+    def _times(self, results: Tuples, number: int, position: int) -> Times:
+        return np.asarray(self._column(results, number, position).view(pa.int64()))
 
     def _column(self, results: Tuples, number: int, position: int) -> pa.Array:
         return self._named(number, self._found(results, number), position)

@@ -9,14 +9,15 @@ Where a window counts tuples, those of its stream that come before the last one 
 (time, stream, arrival) are counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from streamjoin.core.stream import Stream
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.base import MAX_BYTES, Env, JoinLogic, OutputColumn
 from streamjoin.joins.window.settings import format_window
+from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.nary import Order, Sizes
 from streamjoin.planning.many.tree import Tree
 from streamjoin.planning.two.algorithm_choice import OperationCosts
@@ -45,7 +46,7 @@ class Input:
         Columns, key, time and window. Of partial results the window is the longest that one has.
     end
         Position of the column that says when a partial result ends; None for a stream.
-    reached, newest
+    marks
         Positions of the columns that say how far the join before has come: its watermark, and the
         newest time that it has seen.
     weight
@@ -55,8 +56,7 @@ class Input:
     name: str
     stream: Stream
     end: int | None = None
-    reached: int | None = None
-    newest: int | None = None
+    marks: tuple[int, int] | None = None
     weight: int | None = None
 
 
@@ -117,6 +117,8 @@ class MultiJoin:
         none where all inputs have one key. Only an n-ary join can have several.
     operations
         What its operations cost.
+    plan
+        The whole plan, and this operator's nodes in it; None if it is the only one.
     """
 
     inputs: tuple[Input, ...]
@@ -132,6 +134,28 @@ class MultiJoin:
     sizes: Sizes | None = None
     attributes: tuple[Attribute, ...] = ()
     operations: OperationCosts = OperationCosts()  # noqa: RUF009  # frozen
+    plan: tuple[Tree, tuple[int, ...]] | None = None
+
+    @property
+    def counted_inputs(self) -> tuple[str, ...]:
+        """Names of the streams, and of partial results."""
+        return tuple(one.name for one in self.inputs)
+
+    @property
+    def counter_names(self) -> tuple[str, ...]:
+        """What is counted."""
+        return many_stream_counters(self.counted_inputs)
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much of the results is held before it leaves."""
+        return MAX_BYTES
+
+    def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
+        """The logic of one shard."""
+        from streamjoin.joins.multi.shard import PlanShard
+
+        return PlanShard(self, values, env)
 
     @cached_property
     def counted(self) -> tuple[int, ...]:
@@ -155,8 +179,7 @@ class MultiJoin:
 
     def marks_of(self, number: int) -> tuple[int, int] | None:
         """Columns of partial results that say how far the join before has come."""
-        one = self.inputs[number]
-        return None if one.reached is None or one.newest is None else (one.reached, one.newest)
+        return self.inputs[number].marks
 
     def keeps(self, number: int) -> bool:
         """Whether rows of an input come out alone: they never do."""
@@ -165,24 +188,6 @@ class MultiJoin:
     def limit_of(self, node: int) -> int | None:
         """How many partial results a node remembers, where that is limited."""
         return self.states[node] if node < len(self.states) else None
-
-    def carries(self, tree: Tree, node: int) -> bool:
-        """Whether tuples of a node have rows of their own, as they may outlive those of streams."""
-        if node < tree.n_streams:
-            return False
-        if self.limit_of(node) is not None:
-            return True
-        return any(self.carries(tree, child) for child in tree.children(node))
-
-    def span_us(self, tree: Tree, node: int) -> int:
-        """How long a tuple of a node lives at most, on the axis of time."""
-        if node < tree.n_streams:
-            stream = self.inputs[node].stream
-            return FAR if stream.window_rows is not None else stream.window_us
-        if self.limit_of(node) is not None:
-            return FAR
-        # It begins when the last of its rows came: from there each window reaches less far.
-        return min(self.span_us(tree, child) for child in tree.children(node))
 
     def can_follow(self, done: frozenset[int], number: int) -> bool:
         """Whether an equality links an input to some others."""
@@ -200,18 +205,15 @@ class MultiJoin:
         said["plan"] = "chosen while it runs" if self.adaptive else str(self.tree)
         if self.attributes:
             said["plan"] = f"one n-ary join on {'; '.join(map(self._equality, self.attributes))}"
-        said["streams"] = ", ".join(one.name for one in self.inputs)  # pieces go by their order
+        said["streams"] = ", ".join(self.counted_inputs)  # pieces go by their order
         for one in self.inputs:
             names = one.stream.schema.names
             said[f"{one.name} key"] = ", ".join(names[i] for i in one.stream.key)
             said[f"{one.name} time"] = names[one.stream.time]
             said[f"{one.name} window"] = format_window(one.stream)
-            said[f"{one.name} schema"] = _columns(names, one.stream.schema.types)
+            columns = (f"{field.name} {field.type}" for field in one.stream.schema)
+            said[f"{one.name} schema"] = ", ".join(columns)
         for node, n in enumerate(self.states):
             if n is not None:
                 said[f"state of {self.tree.label(node)}"] = f"{n} rows"
         return said
-
-
-def _columns(names: Sequence[str], types: Sequence[object]) -> str:
-    return ", ".join(f"{name} {kind}" for name, kind in zip(names, types, strict=True))

@@ -1,58 +1,20 @@
 """An operator of a join of many streams in one shard, as an engine calls it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
 
 from streamjoin.core.window import BasicWindow
-from streamjoin.joins.base import MAX_BYTES, Env, Late, OutputColumn, WindowStore
+from streamjoin.joins.base import Env, Late, WindowStore
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.packed import PackedRow, unpack
 from streamjoin.metrics import Details
-from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plans import Observed, Whole
-
-
-@dataclass(frozen=True)
-class PlanOperator:
-    """One operator of a plan: the `Join` that an engine runs."""
-
-    join: MultiJoin
-    # The whole plan, and this operator's nodes in it; None if it is the only one.
-    plan: tuple[Tree, tuple[int, ...]] | None = None
-
-    @property
-    def output(self) -> tuple[OutputColumn, ...]:
-        """Columns of the result."""
-        return self.join.output
-
-    @property
-    def counted_inputs(self) -> tuple[str, ...]:
-        """Names of the streams, and of partial results."""
-        return tuple(one.name for one in self.join.inputs)
-
-    @property
-    def counter_names(self) -> tuple[str, ...]:
-        """What is counted."""
-        return many_stream_counters(self.counted_inputs)
-
-    @property
-    def piece_bytes(self) -> int:
-        """How much of the results is held before it leaves."""
-        return MAX_BYTES
-
-    def describe(self) -> dict[str, str]:
-        """What a checkpoint must agree on."""
-        return self.join.describe()
-
-    def build(self, values: dict[str, Any] | None, env: Env) -> "PlanShard":
-        """The logic of one shard."""
-        return PlanShard(self, values, env)
 
 
 class PlanShard:
@@ -64,13 +26,12 @@ class PlanShard:
 
     waits = False
 
-    def __init__(self, operator: PlanOperator, values: dict[str, Any] | None, env: Env) -> None:
-        self._join, self._plan, self._env = operator.join, operator.plan, env
-        self._state = MultiJoinState.of(self._join)
-        if values is not None:
-            self._state = MultiJoinState.from_dict(values)
-        self._store = env.store(0)
-        self._logic = MultiJoinLogic(self._join, self._state, self._store, self._whole())
+    def __init__(self, join: MultiJoin, values: dict[str, Any] | None, env: Env) -> None:
+        self._join, self._env, self._store = join, env, env.store(0)
+        self._state = (
+            MultiJoinState.of(join) if values is None else MultiJoinState.from_dict(values)
+        )
+        self._logic = MultiJoinLogic(join, self._state, self._store, self._whole())
 
     def on_batch(
         self, packed: Sequence[PackedRow], now_us: int | None, end: bool = False
@@ -84,12 +45,12 @@ class PlanShard:
         channel, measured = self._env.channel, self._logic.measured
         if channel is None or measured is None or self._env.batch is None:
             return
-        if self._plan is not None:
+        if self._join.plan is not None:
             channel.tell_measured(asdict(measured))
         limits = self._state.limits
         if self._logic.counts["analysed"] and limits is not None and not self._join.is_partial:
-            streams = [one.name for one in self._join.inputs]
-            tree = self._plan[0] if self._plan else Tree.parse(self._state.tree, streams)
+            streams = self._join.counted_inputs
+            tree = self._join.plan[0] if self._join.plan else Tree.parse(self._state.tree, streams)
             channel.log(limits.told([tree.label(node) for node in range(tree.root)]))
 
     @property
@@ -106,12 +67,8 @@ class PlanShard:
     @property
     def late(self) -> list[Late]:
         """Rows of the streams that came too late."""
-        late = zip(self._join.inputs, self._logic.late, strict=True)
-        return [
-            Late(i, one.name, one.stream, rows)
-            for i, (one, rows) in enumerate(late)
-            if one.end is None
-        ]
+        late = enumerate(zip(self._join.inputs, self._logic.late, strict=True))
+        return [Late(i, x.name, x.stream, rows) for i, (x, rows) in late if x.end is None]
 
     @property
     def sequence(self) -> int:
@@ -134,9 +91,10 @@ class PlanShard:
     def _whole(self) -> Whole | None:
         """The plan that this is a part of, and what it showed in the batch before."""
         channel = self._env.channel
-        if channel is None or self._plan is None:
+        if channel is None or self._join.plan is None:
             return None
-        measured = channel.measured()
-        parts = None if measured is None else [Observed(**one) for one in measured]
-        observed = None if parts is None else Observed.together(parts, self._env.n_shards)
-        return Whole(*self._plan, observed)
+        observed, measured = None, channel.measured()
+        if measured is not None:
+            parts = [Observed(**one) for one in measured]
+            observed = Observed.together(parts, self._env.n_shards)
+        return Whole(*self._join.plan, observed)

@@ -19,7 +19,6 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
 from streamjoin.core.keys import column_keys
 from streamjoin.core.statistics import WEIGHT
-from streamjoin.core.stream import Stream
 from streamjoin.core.window import MOST_SLICES, N_BASIC_WINDOWS, BasicWindow
 from streamjoin.joins.base import WindowStore
 from streamjoin.joins.multi.settings import FAR, MultiJoin
@@ -31,6 +30,7 @@ from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.plans import AllowanceState
 
 PLACE: Final = "_place"
+MAX_INT64: Final = 2**63 - 1
 RowsOf = Callable[[int, Longs], pa.RecordBatch]
 """Rows of an input by their names."""
 
@@ -119,13 +119,13 @@ class MultiJoinState(Progress):
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name in ("pieces", "carried"):
-            of = getattr(self, name)
-            values[name] = [[list(asdict(piece).values()) for piece in node] for node in of]
-        values["limits"] = None if self.limits is None else self.limits.to_dict()
-        values["sizes"] = None if self.sizes is None else self.sizes.to_dict()
-        return values
+        pieces = {
+            name: [[list(asdict(piece).values()) for piece in node] for node in getattr(self, name)]
+            for name in ("pieces", "carried")
+        }
+        limits = None if self.limits is None else self.limits.to_dict()
+        sizes = None if self.sizes is None else self.sizes.to_dict()
+        return {**vars(self), **pieces, "limits": limits, "sizes": sizes}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "MultiJoinState":
@@ -150,17 +150,11 @@ def _piece(values: Sequence[Any]) -> Piece:
 
 
 class States:
-    """The states of all nodes, during one batch.
-
-    Parameters
-    ----------
-    join, state, store
-        Settings, directory and the place of the bytes.
-    """
+    """The states of all nodes, during one batch: settings, directory and the place of the bytes."""
 
     def __init__(self, join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
-        self._join, self._state, self._store = join, state, store
-        self.tree = Tree.parse(state.tree, [one.name for one in join.inputs])
+        self.join, self.state, self.store = join, state, store
+        self.tree = Tree.parse(state.tree, join.counted_inputs)
         self._tuples: dict[int, Tuples] = {}
         self._together: dict[int, tuple[tuple[int, ...], Tuples]] = {}
         self._batches: dict[tuple[int, int], Batch] = {}
@@ -175,7 +169,34 @@ class States:
 
     def rows(self, node: int) -> int:
         """How many tuples are stored of a node."""
-        return sum(piece.rows for piece in self._state.pieces[node])
+        return sum(piece.rows for piece in self.state.pieces[node])
+
+    @property
+    def tables(self) -> tuple[float, ...]:
+        """How many rows are stored of each stream."""
+        return tuple(float(self.rows(i)) for i in range(self.tree.n_streams))
+
+    def span_us(self, node: int) -> int:
+        """How long a tuple of a node lives at most, on the axis of time."""
+        if node < self.tree.n_streams:
+            stream = self.join.streams[node]
+            return FAR if stream.window_rows is not None else stream.window_us
+        if self.join.limit_of(node) is not None:
+            return FAR
+        # It begins when the last of its rows came: from there each window reaches less far.
+        return min(map(self.span_us, self.tree.children(node)))
+
+    def _carries(self, node: int) -> bool:
+        """Whether tuples of a node have rows of their own, as they may outlive those of streams."""
+        if node < self.tree.n_streams:
+            return False
+        return self.join.limit_of(node) is not None or any(
+            map(self._carries, self.tree.children(node))
+        )
+
+    def joined(self, node: int, parts: list[Tuples]) -> Tuples:
+        """Tuples of a node, one part after the other."""
+        return Tuples.joined(parts, self.join.n_axes, len(self.tree.streams(node)))
 
     def stored(self, node: int, low: int, high: int) -> Iterator[tuple[Piece | None, Tuples]]:
         """Tuples of a node whose interval may overlap one of time: those of each large piece.
@@ -183,34 +204,28 @@ class States:
         Those of small pieces come together, for each visit has its price, whatever it finds; with
         None, as they have no index.
         """
-        near = [piece for piece in self._state.pieces[node] if piece.may_meet(low, high)]
+        near = [piece for piece in self.state.pieces[node] if piece.may_meet(low, high)]
         small = [piece for piece in near if piece.rows < SMALL]
         if small:
-            yield None, self._joined(node, small)
+            # they are mostly the same ones again
+            names, known = tuple(piece.slice for piece in small), self._together.get(node)
+            if known is None or known[0] != names:
+                parts = [self.tuples(node, piece) for piece in small]
+                known = self._together[node] = names, self.joined(node, parts)
+            yield None, known[1]
         for piece in near:
             if piece.rows >= SMALL:
                 yield piece, self.tuples(node, piece)
-
-    def _joined(self, node: int, pieces: list[Piece]) -> Tuples:
-        """What some pieces hold; they are mostly the same ones again."""
-        names = tuple(piece.slice for piece in pieces)
-        known = self._together.get(node)
-        if known is None or known[0] != names:
-            parts = [self.tuples(node, piece) for piece in pieces]
-            n_streams = len(self.tree.streams(node))
-            known = self._together[node] = names, Tuples.joined(parts, self._join.n_axes, n_streams)
-        return known[1]
 
     def tuples(self, node: int, piece: Piece) -> Tuples:
         """What a piece holds, read once a batch."""
         found = self._tuples.get(piece.slice)
         if found is None:
             if node < self.tree.n_streams:
-                found = of_rows(self._join, node, self.batch(node, piece.slice), piece.slice)
+                found = of_rows(self.join, node, self.batch(node, piece.slice), piece.slice)
             else:
-                n_streams = len(self.tree.streams(node))
-                blob = self._store.get(node, piece)
-                found = Tuples.from_blob(blob, self._join.n_axes, n_streams, piece.weighed)
+                blob, n_streams = self.store.get(node, piece), len(self.tree.streams(node))
+                found = Tuples.from_blob(blob, self.join.n_axes, n_streams, piece.weighed)
             self._tuples[piece.slice] = found
         return found
 
@@ -218,9 +233,9 @@ class States:
         """The rows of a piece of a stream, stored or new."""
         found = self._batches.get((number, piece))
         if found is None:
-            blob = self._store.get(number, self._rows[number, piece])
-            rows = pa.ipc.read_record_batch(blob, kept(self._join, number))
-            found = self._batches[number, piece] = Batch(rows, self._join.inputs[number].stream)
+            blob = self.store.get(number, self._rows[number, piece])
+            rows = pa.ipc.read_record_batch(blob, kept(self.join, number))
+            found = self._batches[number, piece] = Batch(rows, self.join.streams[number])
         return found
 
     def bytes_per_row(self, number: int, piece: int) -> int:
@@ -235,14 +250,14 @@ class States:
         index = self._indexes.get((piece.slice, attribute))
         if index is not None:
             return index
-        index = self._store.get_index(node, piece, attribute)
+        index = self.store.get_index(node, piece, attribute)
         if index is None:
             tuples = self.tuples(node, piece)
             keys = tuples.keys
-            if self._join.attributes:
+            if self.join.attributes:
                 keys = self.attribute_keys(node, piece.slice, attribute)
             index = HashIndex.build(keys, tuples.starts[0])
-            self._store.put_index(node, piece, index, attribute)
+            self.store.put_index(node, piece, index, attribute)
         self._indexes[piece.slice, attribute] = index
         return index
 
@@ -250,47 +265,46 @@ class States:
         """What the rows of a piece have in an attribute."""
         found = self._keys.get((piece, attribute))
         if found is None:
-            column = self.batch(number, piece).rows.column(self._join.attributes[attribute][number])
+            column = self.batch(number, piece).rows.column(self.join.attributes[attribute][number])
             found = self._keys[piece, attribute] = column_keys(column)
         return found
 
     def arrive(self, number: int, batch: Batch) -> Tuples:
         """Cut new rows of a stream into pieces, which have names from now on; their tuples."""
-        stream = self._join.inputs[number].stream
-        parts = []
-        for start, stop in _slices(
-            self._axis(number, batch), stream.window_rows or _kept_us(stream)
-        ):
-            piece, self._state.next_piece = self._state.next_piece, self._state.next_piece + 1
+        stream, parts = self.join.streams[number], []
+        span = stream.window_rows or stream.window_us + stream.lateness_us
+        for start, stop in _runs(_slice_numbers(self._axis(number, batch), span)):
+            piece = self._number()
             self._batches[number, piece] = batch.slice(start, stop)
-            parts.append(of_rows(self._join, number, self._batches[number, piece], piece))
-        return Tuples.joined(parts, self._join.n_axes, 1)
+            parts.append(of_rows(self.join, number, self._batches[number, piece], piece))
+        return self.joined(number, parts)
 
     def keep_rows(self, number: int, tuples: Tuples) -> None:
         """Store the pieces of rows that arrived, where something may still meet them."""
         numbers = tuples.ids[0] >> ROW_BITS
-        edges = np.flatnonzero(np.diff(numbers)) + 1
-        for start, stop in pairwise([0, *edges.tolist(), len(tuples)]):
-            if stop > start:
-                name = int(numbers[start])
-                rows = self._batches[number, name].rows
-                self._keep(number, tuples.take(slice(start, stop)), rows, name)
+        for start, stop in _runs(numbers):
+            name = int(numbers[start])
+            rows = self._batches[number, name].rows
+            self._keep(number, tuples.take(slice(start, stop)), rows, name)
 
     def keep_tuples(self, node: int, tuples: Tuples, rows: RowsOf) -> None:
         """Store tuples that a join has formed; `rows` looks up their rows."""
-        limit = self._join.limit_of(node)
+        limit = self.join.limit_of(node)
         if limit is not None:
             # in an order that does not depend on how they were formed: a batch may be run again
             tuples = tuples.take(np.lexsort((*tuples.ids[::-1], tuples.starts[0]))[-limit:])
-            slices = iter([(0, len(tuples))])
+            numbers = np.zeros(len(tuples), np.int64)
         else:
-            order, slices = _sliced(tuples.ends[0], self._join.span_us(self.tree, node))
-            tuples = tuples.take(order)
-        for start, stop in slices:
+            numbers = _slice_numbers(tuples.ends[0], self.span_us(node))
+            # slices are few: as short numbers they are sorted in one pass
+            short = (numbers - numbers.min(initial=MAX_INT64)).astype(np.int16)
+            order = np.argsort(short, kind="stable")
+            tuples, numbers = tuples.take(order), numbers[order]
+        for start, stop in _runs(numbers):
             part, carried = tuples.take(slice(start, stop)), tuple[int, ...]()
-            if len(part) and self._join.carries(self.tree, node):
+            if self._carries(node):
                 part, carried = self._with_own_rows(node, part, rows)
-            self._keep(node, part, None, self._number(), carried)
+            self._keep(node, part, part.to_batch(), self._number(), carried)
         if limit is not None:
             self._trim(node, limit)
 
@@ -300,48 +314,41 @@ class States:
         """Give tuples copies of their rows, which live as long as they do."""
         carried, ids = [], []
         for number, names in zip(self.tree.streams(node), tuples.ids, strict=True):
-            name = self._number()
-            blob = rows(number, names).serialize()
-            piece = Piece(
-                name, self._state.sequence, len(tuples), 0, FAR, blob.size, zlib.crc32(blob)
-            )
-            self._store.put(number, piece, blob)
-            self._state.carried[number].append(piece)
-            self._rows[number, name] = piece
+            name, blob = self._number(), rows(number, names).serialize()
+            about = self.state.sequence, len(tuples), 0, FAR, blob.size, zlib.crc32(blob)
+            piece = self._rows[number, name] = Piece(name, *about)
+            self.store.put(number, piece, blob)
+            self.state.carried[number].append(piece)
             carried.append(name)
             ids.append((name << ROW_BITS) + np.arange(len(tuples), dtype=np.int64))
         return replace(tuples, ids=np.stack(ids)), tuple(carried)
 
     def _number(self) -> int:
-        self._state.next_piece += 1
-        return self._state.next_piece - 1
+        self.state.next_piece += 1
+        return self.state.next_piece - 1
 
     def _keep(
         self,
         node: int,
         tuples: Tuples,
-        rows: pa.RecordBatch | None,
+        rows: pa.RecordBatch,
         number: int,
         carried: tuple[int, ...] = (),
     ) -> None:
-        if not len(tuples):
-            return
         until = tuple(int(ends.max()) for ends in tuples.ends)
-        blob = (tuples.to_batch() if rows is None else rows).serialize()
-        piece = Piece(
-            number, self._state.sequence, len(tuples), int(tuples.starts[0].min()), until[0],
-            blob.size, zlib.crc32(blob),
-            until=until, weighed=tuples.weights is not None, carried=carried,
-        )  # fmt: skip
         if self._is_over(until):
-            self._forget_carried(node, piece)
+            self._forget_carried(node, carried)
             return
-        self._store.put(node, piece, blob)
-        self._state.pieces[node].append(piece)
+        blob, first = rows.serialize(), int(tuples.starts[0].min())
+        about = self.state.sequence, len(tuples), first, until[0], blob.size, zlib.crc32(blob)
+        weighed = tuples.weights is not None
+        piece = Piece(number, *about, until=until, weighed=weighed, carried=carried)
+        self.store.put(node, piece, blob)
+        self.state.pieces[node].append(piece)
 
     def _trim(self, node: int, limit: int) -> None:
         """Forget the oldest tuples beyond a number (JAQ-A1)."""
-        pieces = self._state.pieces[node]
+        pieces = self.state.pieces[node]
         excess = self.rows(node) - limit
         while excess > 0 and excess >= pieces[0].rows:
             excess -= pieces[0].rows
@@ -349,51 +356,46 @@ class States:
         if excess > 0:
             old = pieces.pop(0)
             rest = self.tuples(node, old).take(slice(excess, None))
-            self._store.remove(node, old)
-            self._keep(node, rest, None, self._number(), old.carried)
+            self.store.remove(node, old)
+            self._keep(node, rest, rest.to_batch(), self._number(), old.carried)
             pieces.insert(0, pieces.pop())
 
     def _remove(self, node: int, piece: Piece) -> None:
-        self._store.remove(node, piece)
-        self._forget_carried(node, piece)
+        self.store.remove(node, piece)
+        self._forget_carried(node, piece.carried)
 
-    def _forget_carried(self, node: int, piece: Piece) -> None:
-        for number, name in zip(self.tree.streams(node), piece.carried, strict=False):
-            of = self._state.carried[number]
+    def _forget_carried(self, node: int, carried: tuple[int, ...]) -> None:
+        for number, name in zip(self.tree.streams(node), carried, strict=False):
             rows = self._rows[number, name]
-            self._store.remove(number, rows)
-            of.remove(rows)
+            self.store.remove(number, rows)
+            self.state.carried[number].remove(rows)
 
     def expire(self) -> None:
         """Remove the pieces that nothing can meet any more."""
-        for node, pieces in enumerate(self._state.pieces):
-            kept_pieces = []
-            for piece in pieces:
-                if self._is_over(piece.until):
-                    self._remove(node, piece)
-                else:
-                    kept_pieces.append(piece)
-            pieces[:] = kept_pieces
+        for node, pieces in enumerate(self.state.pieces):
+            for piece in [piece for piece in pieces if self._is_over(piece.until)]:
+                self._remove(node, piece)
+                pieces.remove(piece)
 
     def drop_joins(self) -> None:
         """Forget all tuples that joins have formed."""
         for node in self.tree.susceptible:
-            for piece in self._state.pieces[node]:
+            for piece in self.state.pieces[node]:
                 self._remove(node, piece)
-            self._state.pieces[node] = []
+            self.state.pieces[node] = []
 
     def _is_over(self, until: tuple[int, ...]) -> bool:
-        watermark = self._state.watermark
+        watermark = self.state.watermark
         if watermark is not None and until[0] < watermark:
             return True
-        ranks = (self._state.released[i] for i in self._join.counted)
+        ranks = (self.state.released[i] for i in self.join.counted)
         return any(end < rank for end, rank in zip(until[1:], ranks, strict=True))
 
     def _axis(self, number: int, batch: Batch) -> Longs:
         """What the slices of a stream's state are cut by."""
-        if number not in self._join.counted:
+        if number not in self.join.counted:
             return batch.times
-        column = batch.rows.num_columns - len(self._join.counted) + self._join.counted.index(number)
+        column = batch.rows.num_columns - len(self.join.counted) + self.join.counted.index(number)
         return np.asarray(batch.rows.column(column))
 
 
@@ -405,31 +407,15 @@ def kept(join: MultiJoin, number: int) -> pa.Schema:
     return schema
 
 
-def _kept_us(stream: Stream) -> int:
-    return stream.window_us + stream.lateness_us
-
-
-def _slices(values: Longs, span: int) -> Iterator[tuple[int, int]]:
-    """Cut sorted values into slices that go one after the other."""
-    if not len(values):
-        return
-    numbers = _slice_numbers(values, int(values[0]), int(values[-1]), span)
+def _runs(numbers: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
+    """Where equal numbers that are next to each other begin and end."""
     edges = np.flatnonzero(np.diff(numbers)) + 1
-    yield from pairwise([0, *edges.tolist(), len(values)])
+    return pairwise([0, *edges.tolist(), len(numbers)] if len(numbers) else [])
 
 
-def _sliced(values: Longs, span: int) -> tuple[NDArray[np.intp], Iterator[tuple[int, int]]]:
-    """An order in which the values of each slice are next to each other, and the slices."""
-    if not len(values):
-        return np.empty(0, np.intp), iter(())
-    numbers = _slice_numbers(values, int(values.min()), int(values.max()), span)
-    # slices are few: as short numbers they are sorted in one pass
-    numbers = (numbers - numbers.min()).astype(np.int16)
-    order = np.argsort(numbers, kind="stable")
-    edges = np.flatnonzero(np.diff(numbers[order])) + 1
-    return order, pairwise([0, *edges.tolist(), len(values)])
-
-
-def _slice_numbers(values: Longs, first: int, last: int, span: int) -> Longs:
-    length = max(1, -(-span // N_BASIC_WINDOWS), -(-(last - first) // MOST_SLICES))
-    return values // length if span < FAR else np.zeros(len(values), np.int64)
+def _slice_numbers(values: Longs, span: int) -> Longs:
+    """In which slice each value is; slices go one after the other."""
+    if not len(values) or span >= FAR:
+        return np.zeros(len(values), np.int64)
+    extent = int(values.max()) - int(values.min())
+    return values // max(1, -(-span // N_BASIC_WINDOWS), -(-extent // MOST_SLICES))

@@ -14,7 +14,9 @@ Rows themselves stay where they are: a tuple names them by the piece of its stre
 position in it. They live at least as long as any tuple made of them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -80,18 +82,13 @@ class Tuples:
         schema = pa.schema([(f"c{i}", kind) for i, kind in enumerate(kinds)])
         rows = pa.ipc.read_record_batch(blob, schema)
         arrays = [column.to_numpy() for column in rows.columns]
-        starts, ends = arrays[1 : 1 + n_axes], arrays[1 + n_axes : 1 + 2 * n_axes]
-        return cls(
-            arrays[0],
-            _lines(starts),
-            _lines(ends),
-            _lines(arrays[1 + 2 * n_axes : n]),
-            arrays[n] if weighed else None,
-        )
+        cuts = pairwise([1, 1 + n_axes, 1 + 2 * n_axes, n])
+        starts, ends, ids = (_lines(arrays[start:stop]) for start, stop in cuts)
+        return cls(arrays[0], starts, ends, ids, arrays[n] if weighed else None)
 
     @classmethod
-    def joined(cls, parts: "list[Tuples]", n_axes: int, n_streams: int) -> "Tuples":
-        """All of them, one after the other."""
+    def joined(cls, parts: "list[Tuples]", n_axes: int = 1, n_streams: int = 1) -> "Tuples":
+        """All of them, one after the other; `n_axes` and `n_streams` matter if there are none."""
         if len(parts) == 1:
             return parts[0]
         if not parts:
@@ -113,8 +110,7 @@ class Tuples:
 
     def weighed(self, part: float) -> "Tuples":
         """The same, as what is left of more: of a part of all keys."""
-        weights = np.maximum(_weights(self, slice(None)), 1 / part)
-        return Tuples(self.keys, self.starts, self.ends, self.ids, weights)
+        return replace(self, weights=np.maximum(_weights(self, slice(None)), 1 / part))
 
     def turns(self, turn_us: int) -> NDArray[np.uint64]:
         """The place of each in an order of all keys that looks random.
@@ -132,6 +128,20 @@ class Tuples:
         low = np.uint64(KEY_TIES)
         found: NDArray[np.uint64] = (places.view(np.uint64) & ~low) | (within.view(np.uint64) & low)
         return found
+
+
+def gathered(parts: Iterable[Tuples], enough: int) -> Iterator[list[Tuples]]:
+    """The same parts, some at a time: so many that they have enough tuples together."""
+    few: list[Tuples] = []
+    n = 0
+    for part in parts:
+        few.append(part)
+        n += len(part)
+        if n >= enough:
+            yield few
+            few, n = [], 0
+    if few:
+        yield few
 
 
 def _lines(arrays: list[Longs]) -> Longs:

@@ -82,7 +82,12 @@ class Sizes:
             return 1.0
         known = self._known.get(streams)
         if known is None:
-            known = self._known[streams] = self._looked_up(streams)
+            counted, then = self.joined.get(_mask(streams)), prod(self.tables[i] for i in streams)
+            if counted is None:
+                known = self._independent(streams)
+            else:
+                known = counted / then if then else 0.0
+            self._known[streams] = known
         return known
 
     def pair(self, one: int, other: int) -> float:
@@ -90,13 +95,6 @@ class Sizes:
         counted = self.joined.get(1 << one | 1 << other)
         then = self.tables[one] * self.tables[other]
         return 1.0 if counted is None else counted / then if then else 0.0
-
-    def _looked_up(self, streams: Streams) -> float:
-        counted = self.joined.get(_mask(streams))
-        if counted is None:
-            return self._independent(streams)
-        then = prod(self.tables[i] for i in streams)
-        return counted / then if then else 0.0
 
     def _independent(self, streams: Streams) -> float:
         whole = _mask(streams)
@@ -112,8 +110,7 @@ class Sizes:
         return selectivity
 
     def _link(self, within: Iterable[int], other: int) -> float:
-        pairs = [frozenset([i, other]) for i in within]
-        known = [self.selectivity(pair) for pair in pairs if _mask(pair) in self.joined]
+        known = [self.pair(i, other) for i in within if 1 << i | 1 << other in self.joined]
         return max(known, default=1.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,22 +190,19 @@ def _all_pairs(pairs: Mapping[Streams, float], n_streams: int) -> dict[Streams, 
     return every
 
 
-def probing_sequence(
-    driver: int,
+def probing_sequences(
     n_streams: int,
     sizes: Sizes,
     can_follow: CanFollow | None = None,
     tables: Sequence[float] | None = None,
-) -> tuple[int, ...]:
-    """In what order tuples of the driving stream probe the others (VAL-A3).
+) -> Sequences:
+    """In what order tuples of each stream probe the others, if it drives (VAL-A3).
 
     Each time the stream that leaves the fewest intermediate tuples comes next; of equal ones that
     with the smaller table, then the first.
 
     Parameters
     ----------
-    driver
-        The driving stream.
     n_streams
         How many there are.
     sizes
@@ -224,13 +218,19 @@ def probing_sequence(
 
     >>> pairs = {frozenset([0, 1]): 5e-9, frozenset([0, 2]): 1e-6, frozenset([1, 2]): 5e-6}
     >>> sizes = Sizes.given(pairs, n_streams=3)
-    >>> [probing_sequence(j, 3, sizes) for j in range(3)]
-    [(1, 2), (0, 2), (0, 1)]
+    >>> probing_sequences(3, sizes)
+    ((1, 2), (0, 2), (0, 1))
     """
     known = sizes.tables if tables is None else tables
-    by_pairs = n_streams > ALL_SETS  # of many streams only pairs were looked at: O(n_streams^2)
-    links = [sizes.pair(driver, i) for i in range(n_streams)] if by_pairs else []
-    joined, left, order = frozenset([driver]), set(range(n_streams)) - {driver}, list[int]()
+    return tuple(_probing_sequence(j, sizes, can_follow, known) for j in range(n_streams))
+
+
+def _probing_sequence(
+    driver: int, sizes: Sizes, can_follow: CanFollow | None, known: Sequence[float]
+) -> tuple[int, ...]:
+    by_pairs = len(known) > ALL_SETS  # of many streams only pairs were looked at: O(n_streams^2)
+    links = [sizes.pair(driver, i) for i in range(len(known))] if by_pairs else []
+    joined, left, order = frozenset([driver]), set(range(len(known))) - {driver}, list[int]()
 
     def formed(stream: int) -> float:
         if by_pairs:
@@ -247,18 +247,6 @@ def probing_sequence(
             pair = sizes.pair(chosen, i)
             links[i] = pair if links[i] == 1.0 else max(links[i], pair if pair < 1.0 else 0.0)
     return tuple(order)
-
-
-def probing_sequences(
-    n_streams: int,
-    sizes: Sizes,
-    can_follow: CanFollow | None = None,
-    tables: Sequence[float] | None = None,
-) -> Sequences:
-    """The probing sequence of each driver."""
-    return tuple(
-        probing_sequence(j, n_streams, sizes, can_follow, tables) for j in range(n_streams)
-    )
 
 
 @dataclass(frozen=True)

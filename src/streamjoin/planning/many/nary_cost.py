@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.planning.many.nary import Groups, Sequences, Sizes
 from streamjoin.planning.many.tree import Tree
-from streamjoin.planning.two.algorithm_choice import FAR_ROWS, OperationCosts
+from streamjoin.planning.two.algorithm_choice import OperationCosts
 
 FEW: Final = 8
 """Where so many times the probing tuples are fewer than those of a piece, its index is kept."""
@@ -80,11 +80,11 @@ class Situation:
 class Cost:
     """What one batch needs."""
 
-    probes: float  # tuples that look for partners in a table
-    intermediate: float  # tuples formed of some streams, and of all
-    results: float
-    switches: float  # how often another stream becomes the driver
-    us: float  # microseconds of one core
+    probes: float = 0.0  # tuples that look for partners in a table
+    intermediate: float = 0.0  # tuples formed of some streams, and of all
+    results: float = 0.0
+    switches: float = 0.0  # how often another stream becomes the driver
+    us: float = 0.0  # microseconds of one core
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(*map(add, vars(self).values(), vars(other).values()))
@@ -92,9 +92,6 @@ class Cost:
     def times(self, n: float) -> "Cost":
         """Of so many alike."""
         return Cost(*(n * value for value in vars(self).values()))
-
-
-NOTHING: Final = Cost(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Halfway(NamedTuple):
@@ -130,32 +127,20 @@ class Halfway(NamedTuple):
         fixed = ops.visit * (visits + 1 if new else visits)
         total, streamed = (ops.touch + ops.gather * values) * formed, new
         if self.is_indexed:
-            total += _lookups(probing * pieces, stored / pieces, stored, keys, ops)
+            total += ops.look_up(probing * pieces, stored / pieces, stored, keys)
         else:
             streamed += stored
         if streamed:
-            fixed += ops.build + _lookups(streamed, probing, probing, keys, ops)
-            total += _made(probing, keys, ops) + (0.0 if self.ordered else ops.sort * probing)
+            fixed += ops.build + ops.look_up(streamed, probing, probing, keys)
+            total += ops.fill_index(probing, keys) + (0.0 if self.ordered else ops.sort * probing)
         return total + self.happens * fixed
-
-
-def _lookups(n: float, rows: float, all_rows: float, keys: float, ops: OperationCosts) -> float:
-    """Lookups in an index over some rows, one of several that have so many together."""
-    hits, far = 1 - exp(-rows / keys), all_rows / (all_rows + FAR_ROWS)
-    return n * (ops.probe + ops.found * hits * (2 - hits) + ops.far_probe * far * (1 + 4 * hits))
-
-
-def _made(rows: float, keys: float, ops: OperationCosts) -> float:
-    """The rows of an index."""
-    hits, far = 1 - exp(-rows / keys), rows / (rows + FAR_ROWS)
-    return rows * (ops.insert + ops.far_insert * far) + ops.key * keys * hits
 
 
 def indexes_ns(
     rows: float, new_pieces: float, pieces: float, keys: float, ops: OperationCosts
 ) -> float:
     """The indexes of a table: of its new rows they are made and written, and all are opened."""
-    made = _made(rows, keys, ops) + ops.keep * rows + new_pieces * (ops.build + ops.file)
+    made = ops.fill_index(rows, keys) + ops.keep * rows + new_pieces * (ops.build + ops.file)
     return made + ops.window * pieces
 
 
@@ -176,7 +161,6 @@ class Step(NamedTuple):
     stream: int
     partners: float
     is_first: bool
-    is_last: bool
     values: int
 
 
@@ -200,9 +184,10 @@ class Drains:
         steps, joined, before = list[Step](), frozenset([driver]), 1.0
         for n, stream in enumerate(sequence, start=2):
             joined |= {stream}
-            sigma, is_last = self._at.sizes.selectivity(joined), n == self._at.n_streams
+            sigma = self._at.sizes.selectivity(joined)
             partners = sigma / before if before else 0.0
-            steps.append(Step(stream, partners, n == 2, is_last, values_of(n, is_last=is_last)))
+            values = values_of(n, is_last=n == self._at.n_streams)
+            steps.append(Step(stream, partners, n == 2, values))
             before = sigma
         return steps
 
@@ -254,37 +239,30 @@ def mjoin_cost(situation: Situation, sequences: Sequences, groups: Groups) -> Co
         Streams that drain one after the other; those of one group take turns.
     """
     drains, arrivals = Drains(situation, sequences), situation.arrivals
-    before, total = frozenset[int](), NOTHING
+    before, total = frozenset[int](), Cost()
     for group in groups:
-        rounds = _rounds(arrivals, group)
+        rounds = 1.0  # a stream that drains needs no more
+        if len(group) > 1:
+            rounds = max(1.0, min(MOST_ROUNDS, sum(arrivals[i] for i in group) // ROUND))
         # Streams that take turns meet half of each other's new tuples.
         part = dict.fromkeys(group, 0.5) | dict.fromkeys(before, 1.0)
         for j in group:
             new = [part.get(i, 0.0) * a if i != j else 0.0 for i, a in enumerate(arrivals)]
             total += drains.cost(j, new, arrivals[j] / rounds).times(rounds)
-        total += Cost(0.0, 0.0, 0.0, rounds * len(group), 0.0)
+        total += Cost(switches=rounds * len(group))
         before |= set(group)
     keys, ops = situation.keys, situation.operations
     ns = sum(
         part * indexes_ns(arrivals[i], 1.0, situation.pieces[i], keys, ops)
         for i, part in drains.indexed.items()
     )
-    return total + Cost(0.0, 0.0, 0.0, -1.0, ns / 1000)
-
-
-def _rounds(arrivals: Sequence[float], group: Sequence[int]) -> float:
-    """In how many rounds streams take turns; one that drains needs none."""
-    if len(group) == 1:
-        return 1.0
-    return max(1.0, min(MOST_ROUNDS, sum(arrivals[i] for i in group) // ROUND))
+    return total + Cost(switches=-1.0, us=ns / 1000)
 
 
 def tree_cost(tree: Tree, situation: Situation) -> Cost:
     """One batch of a tree of joins; its streams are numbered as those of the situation are."""
-    total = NOTHING
-    for node in range(tree.n_streams, tree.root + 1):
-        total += _join(tree, node, situation)
-    return total
+    nodes = range(tree.n_streams, tree.root + 1)
+    return sum((_join(tree, node, situation) for node in nodes), Cost())
 
 
 def _join(tree: Tree, node: int, at: Situation) -> Cost:

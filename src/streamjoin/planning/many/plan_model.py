@@ -99,10 +99,10 @@ class PlanModel:
         costs = np.full(nodes, costs) if np.ndim(costs) == 0 else costs
         checked = cls(
             tree,
-            _checked("rates", rates, k, "stream", most=_FINITE),
-            _checked("sizes", sizes, nodes, "state"),
-            _checked("sigmas", sigmas, nodes, "state", most=_FINITE),
-            _checked("costs", costs, nodes, "half-way join", most=_FINITE),
+            _checked("rates", rates, k, "stream"),
+            _checked("sizes", sizes, nodes, "state", most=np.inf),
+            _checked("sigmas", sigmas, nodes, "state"),
+            _checked("costs", costs, nodes, "half-way join"),
         )
         if not np.all(checked.costs > 0):
             raise ConfigError.at("costs", f"{checked.costs.min():g}", "more than 0")
@@ -169,7 +169,7 @@ def _product(a: Floats, b: Floats) -> Floats:
 
 
 def _checked(
-    name: str, values: Numbers | float, count: int, what: str, most: float = np.inf
+    name: str, values: Numbers | float, count: int, what: str, most: float = _FINITE
 ) -> Floats:
     array = np.array(values, dtype=np.float64)
     if array.shape != (count,):
@@ -281,12 +281,6 @@ class Allocation:
         infeasible: str | None = None,
     ) -> "Allocation":
         """Predict from the resources of each path."""
-        return cls(
-            planner=planner,
-            allowances=table.allowances(paths),
-            throughput=float(table.productivity @ paths),
-            resources=float(paths.sum()),
-            cover=cover,
-            paths=paths,
-            infeasible=infeasible,
-        )
+        allowances, throughput = table.allowances(paths), float(table.productivity @ paths)
+        resources = float(paths.sum())
+        return cls(planner, allowances, throughput, resources, cover, paths, infeasible)

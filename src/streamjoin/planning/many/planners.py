@@ -8,34 +8,18 @@ than there is (JAQ-A25).
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from threading import Thread
 from typing import Any, Final
 
 from streamjoin.errors import ConfigError
 from streamjoin.planning.many.cover import TOLERANCE, Refresh, refresh_rates, uncovered
-from streamjoin.planning.many.exact import exact
-from streamjoin.planning.many.jaqpot import (
-    e_best_hjp,
-    equal_hj,
-    global_hjpr,
-    grepp,
-    jaqpot,
-    s_best_hjp,
-)
+from streamjoin.planning.many.jaqpot import HEURISTICS, exact, grepp, heuristic, jaqpot
 from streamjoin.planning.many.plan_model import Allocation, Numbers, PlanModel
 from streamjoin.planning.many.timed_plan import TimedPlan, best_mix
 
-_BLIND: Final[dict[str, Callable[[PlanModel, float], Allocation]]] = {
-    "grepp": grepp,
-    "equal-hj": equal_hj,
-    "global-hjpr": global_hjpr,
-    "e-best-hjp": e_best_hjp,
-    "s-best-hjp": s_best_hjp,
-}
-PLANNERS: Final = ("jaqpot", "exact", *_BLIND)
+PLANNERS: Final = ("jaqpot", "exact", "grepp", *HEURISTICS)
 """The first two keep states fresh; the others see throughput only."""
 MAX_DECISIONS: Final = 10
 """Decisions that are kept."""
@@ -86,9 +70,11 @@ def allocate(
         return jaqpot(model, mu, refresh)
     if planner == "exact":
         return exact(model, mu, refresh, match=False)
-    if planner not in _BLIND:
+    if planner == "grepp":
+        return grepp(model, mu)
+    if planner not in HEURISTICS:
         raise ConfigError.at("planner", repr(planner), ", ".join(PLANNERS))
-    return _BLIND[planner](model, mu)
+    return heuristic(planner, model, mu)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,16 +126,9 @@ class Analyst:
         self, planner: str, model: PlanModel, mu: float, freshness: Sequence[float] | None = None
     ) -> None:
         """Begin an analysis; the result of an earlier one is given up."""
-        pending: Future[Analysis] = Future()
-
-        def run() -> None:
-            try:
-                pending.set_result(analyse(planner, model, mu, freshness))
-            except BaseException as error:
-                pending.set_exception(error)
-
-        self._pending = pending
-        Thread(target=run, name="streamjoin-analyst", daemon=True).start()
+        thread = ThreadPoolExecutor(1, "streamjoin-analyst")
+        self._pending = thread.submit(analyse, planner, model, mu, freshness)
+        thread.shutdown(wait=False)  # it ends with the analysis
 
     def result(self) -> Analysis:
         """What the last analysis found, or its error."""

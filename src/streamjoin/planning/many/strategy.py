@@ -24,6 +24,7 @@ Cardinality = Callable[[Streams], float]
 Connected = Callable[[Streams, Streams], bool]
 TreeCost = tuple[int, float]
 """Cross products, then intermediate results per second."""
+CostOfJoin = Callable[[Streams, Streams], TreeCost]
 Part: TypeAlias = Union[int, "tuple[Part, Part]"]
 """A tree of streams by their numbers."""
 MAX_STREAMS_ALL_TREES: Final = 10
@@ -54,7 +55,7 @@ def choose_tree(
     Parameters
     ----------
     names
-        The streams. The tree may have them in another order.
+        The streams, by which they are numbered in the tree.
     rates
         Arrivals per second of each.
     cardinality
@@ -74,7 +75,13 @@ def choose_tree(
     """
     if not 2 <= len(names) == len(rates):
         raise ConfigError.at("rates", len(rates), "one for each of 2 streams or more")
-    cost = _TreeCosts(rates, cardinality, connected, len(names))
+    made = cache(lambda streams: produced_rate(streams, rates, cardinality))
+
+    def cost(left: Streams, right: Streams) -> TreeCost:
+        crosses = connected is not None and not connected(left, right)
+        both = left | right
+        return int(crosses), made(both) if len(both) < len(names) else 0.0
+
     find = _best_tree if len(names) <= MAX_STREAMS_ALL_TREES else _greedy_tree
     return _tree(find(len(names), cost), names)
 
@@ -102,33 +109,16 @@ def _checked(cardinality: Cardinality, streams: Streams) -> float:
     return size
 
 
-class _TreeCosts:
-    """What a join costs: whether it is a cross product, and what it makes per second."""
-
-    def __init__(
-        self, rates: Sequence[float], size: Cardinality, connected: Connected | None, whole: int
-    ) -> None:
-        self._connected = connected
-        self._whole = whole
-        self._made = cache(lambda streams: produced_rate(streams, rates, size))
-
-    def of(self, left: Streams, right: Streams) -> TreeCost:
-        crosses = self._connected is not None and not self._connected(left, right)
-        both = left | right
-        return int(crosses), self._made(both) if len(both) < self._whole else 0.0
-
-
-def _best_tree(n_streams: int, cost: _TreeCosts) -> Part:
+def _best_tree(n_streams: int, cost: CostOfJoin) -> Part:
     """Compare all trees: the best one of a set is made of the best ones of two parts."""
     best: dict[Streams, tuple[TreeCost, Part]] = {
         frozenset([i]): ((0, 0.0), i) for i in range(n_streams)
     }
 
     def joined(left: Streams, right: Streams) -> tuple[TreeCost, Part]:
-        (crosses, made), one = best[left]
-        (more_crosses, more_made), other = best[right]
-        here, made_here = cost.of(left, right)
-        return (crosses + more_crosses + here, made + more_made + made_here), (one, other)
+        costs = best[left][0], best[right][0], cost(left, right)
+        total = sum(crosses for crosses, _ in costs), sum(made for _, made in costs)
+        return total, _joined(best[left][1], best[right][1], left, right)
 
     for size in range(2, n_streams + 1):
         for streams in map(frozenset, combinations(range(n_streams), size)):
@@ -145,36 +135,32 @@ def _parts(streams: Streams) -> Iterator[Streams]:
             yield frozenset([first, *more])
 
 
-def _greedy_tree(n_streams: int, cost: _TreeCosts) -> Part:
+def _greedy_tree(n_streams: int, cost: CostOfJoin) -> Part:
     """Join the pair that costs least, again and again."""
     parts: dict[Streams, Part] = {frozenset([i]): i for i in range(n_streams)}
     while len(parts) > 1:
-        left, right = min(combinations(parts, 2), key=lambda pair: cost.of(*pair))
-        parts[left | right] = (parts.pop(left), parts.pop(right))
+        left, right = min(combinations(parts, 2), key=lambda pair: cost(*pair))
+        parts[left | right] = _joined(parts.pop(left), parts.pop(right), left, right)
     return next(iter(parts.values()))
 
 
+def _joined(one: Part, other: Part, left: Streams, right: Streams) -> Part:
+    """Two parts of these streams, the larger to the left, as people write it."""
+    return (one, other) if len(left) >= len(right) else (other, one)
+
+
 def _tree(part: Part, names: Sequence[str]) -> Tree:
-    """Number the nodes as a `Tree` does: leaves from left to right, each join after its inputs."""
-    order: list[int] = []
+    """Number the joins as a `Tree` does: each after its inputs."""
     joins: list[Children] = []
 
     def number(part: Part) -> int:
         if isinstance(part, int):
-            order.append(part)
-            return len(order) - 1
-        # the deeper part to the left, as people write it
-        left, right = sorted(part, key=lambda side: -_count(side))
-        pair = number(left), number(right)
-        joins.append(pair)
+            return part
+        joins.append((number(part[0]), number(part[1])))
         return len(names) + len(joins) - 1
 
     number(part)
-    return Tree(tuple(names[i] for i in order), tuple(joins))
-
-
-def _count(part: Part) -> int:
-    return 1 if isinstance(part, int) else _count(part[0]) + _count(part[1])
+    return Tree(tuple(names), tuple(joins))
 
 
 @dataclass(frozen=True)
@@ -286,14 +272,13 @@ def choose(
     def cardinality(streams: Streams) -> float:
         return sizes.of(streams, tables)
 
-    tree = choose_tree(names, situation.arrivals, cardinality, connected=connected).numbered(names)
+    tree = choose_tree(names, situation.arrivals, cardinality, connected=connected)
     cost = tree_cost(tree, situation)
     return Choice(_better(mjoin, cost, stay), tree, sequences, mjoin, cost)
 
 
 def _better(mjoin: Cost, tree: Cost, stay: Strategy | None) -> Strategy:
-    if stay == "mjoin":
-        return "tree" if mjoin.us > CLEARLY * tree.us else "mjoin"
     if stay == "tree":
         return "mjoin" if tree.us > CLEARLY * mjoin.us else "tree"
-    return "mjoin" if mjoin.us <= tree.us else "tree"
+    margin = CLEARLY if stay == "mjoin" else 1.0
+    return "tree" if mjoin.us > margin * tree.us else "mjoin"

@@ -69,11 +69,7 @@ class Tree:
         if not leaves:
             raise _wrong(text, "is no tree")
         _check_names(text, leaves, names)
-        joins: list[Children] = []
-        top, rest = _read(words, 0, leaves, joins, text)
-        if rest != len(words) or top != len(leaves) + len(joins) - 1 or len(leaves) < 2:
-            raise _wrong(text, "is no tree of two streams or more")
-        tree = cls(tuple(leaves), tuple(joins))
+        tree = cls(tuple(leaves), tuple(_read(words, leaves, text)))
         return tree if names is None else tree.numbered(names)
 
     @classmethod
@@ -187,29 +183,32 @@ def _check_names(text: str, leaves: list[str], names: Sequence[str] | None) -> N
             raise ConfigError(msg)
 
 
-def _read(
-    words: list[str], at: int, leaves: list[str], joins: list[Children], text: str
-) -> tuple[int, int]:
-    """The join of two nodes, or one node, from a word on; and where the words after it begin."""
-    left, at = _node(words, at, leaves, joins, text)
-    if at == len(words) or words[at] == ")":
-        return left, at
-    right, at = _node(words, at, leaves, joins, text)
-    joins.append((left, right))
-    return len(leaves) + len(joins) - 1, at
+def _read(words: list[str], leaves: list[str], text: str) -> list[Children]:
+    """The joins of a plan, each after its inputs."""
+    joins: list[Children] = []
+    rest = words[::-1]  # the next word is the last
 
+    def joined() -> int:
+        """The join of two nodes, or one node."""
+        left = node()
+        if not rest or rest[-1] == ")":
+            return left
+        joins.append((left, node()))
+        return len(leaves) + len(joins) - 1
 
-def _node(
-    words: list[str], at: int, leaves: list[str], joins: list[Children], text: str
-) -> tuple[int, int]:
-    if at >= len(words) or words[at] == ")":
-        raise _wrong(text, "is no tree")
-    if words[at] != "(":
-        return leaves.index(words[at]), at + 1
-    node, at = _read(words, at + 1, leaves, joins, text)
-    if at >= len(words) or words[at] != ")":
-        raise _wrong(text, "is no tree")
-    return node, at + 1
+    def node() -> int:
+        word = rest.pop() if rest else ")"
+        if word not in "()":
+            return leaves.index(word)
+        inner = joined() if word == "(" else None
+        if inner is None or not rest or rest.pop() != ")":
+            raise _wrong(text, "is no tree")
+        return inner
+
+    top = joined()
+    if rest or top != len(leaves) + len(joins) - 1 or len(leaves) < 2:
+        raise _wrong(text, "is no tree of two streams or more")
+    return joins
 
 
 def _wrong(text: object, why: str) -> ConfigError:

@@ -90,6 +90,17 @@ class OperationCosts:
     read: float = 60_000.0  # reading a piece of such tuples, besides its values
     load: float = 1.0  # one value of them
 
+    def look_up(self, n: float, rows: float, all_rows: float, keys: float) -> float:
+        """Lookups in an index over some rows, one of several that have so many together."""
+        hits, far = 1 - exp(-rows / keys), all_rows / (all_rows + FAR_ROWS)
+        found = self.found * hits * (2 - hits)
+        return n * (self.probe + found + self.far_probe * far * (1 + 4 * hits))
+
+    def fill_index(self, rows: float, keys: float) -> float:
+        """Putting rows into an index, besides making it."""
+        hits, far = 1 - exp(-rows / keys), rows / (rows + FAR_ROWS)
+        return rows * (self.insert + self.far_insert * far) + self.key * keys * hits
+
 
 @dataclass(frozen=True)
 class Load:
@@ -102,13 +113,14 @@ class Load:
     n_windows: float  # basic windows that window B consists of
 
     @property
+    def keys(self) -> float:
+        """Distinct keys, at least one."""
+        return max(self.stored_keys, 1)
+
+    @property
     def matches(self) -> float:
         """Pairs to expect."""
-        return self.arrivals * self.stored / max(self.stored_keys, 1)
-
-    def found(self, rows: float) -> float:
-        """Part of the keys that some rows have, and of the lookups that find theirs among them."""
-        return 1 - exp(-rows / max(self.stored_keys, 1))
+        return self.arrivals * self.stored / self.keys
 
 
 def costs_of(load: Load, operations: OperationCosts) -> dict[Method, float]:
@@ -121,47 +133,21 @@ def costs_of(load: Load, operations: OperationCosts) -> dict[Method, float]:
     {'nested': 79020, 'hash': 286891, 'batch': 58878}
     """
     n, stored, new, windows = load.arrivals, load.stored, load.inserted, load.n_windows
-    ops = operations
+    ops, keys, rows = operations, load.keys, load.stored / max(load.n_windows, 1)
     append, expire = ops.compare * new, ops.invalidate * new
     touched = ops.touch * load.matches
-    kept = _made(new, load, ops) + (ops.file + ops.keep * new if new else 0)
-    lookups = _probes(n * windows, stored / max(windows, 1), _far(stored), load, ops)
+    # each arrival compared with all stored tuples; a block with a match is looked at again
+    hits = 1 - exp(-min(rows, STRIDE) / keys)
+    scanned = stored * (ops.listed + n * (ops.compare + ops.again * hits))
+    kept = ops.build + ops.fill_index(new, keys) + ops.file + ops.keep * new if new else 0.0
     opened = (ops.window + ops.call) * windows + ops.mapped * stored
-    streamed = _made(n, load, ops) + _probes(stored, n, _far(n), load, ops) + ops.call * windows
+    made = ops.build + ops.fill_index(n, keys) if n else 0.0
+    streamed = made + ops.look_up(stored, n, n, keys) + ops.call * windows
     return {
-        "nested": _scanned(load, ops) + ops.call * 2 * windows + append + expire,
-        "hash": kept + lookups + opened + touched + expire,
+        "nested": scanned + ops.call * 2 * windows + append + expire,
+        "hash": kept + ops.look_up(n * windows, rows, stored, keys) + opened + touched + expire,
         "batch": streamed + touched + append + expire,
     }
-
-
-def _scanned(load: Load, ops: OperationCosts) -> float:
-    """Each arrival compared with all stored tuples."""
-    hits = load.found(min(load.stored / max(load.n_windows, 1), STRIDE))
-    return load.stored * (ops.listed + load.arrivals * (ops.compare + ops.again * hits))
-
-
-def _made(rows: float, load: Load, ops: OperationCosts) -> float:
-    """An index over some rows."""
-    if not rows:
-        return 0.0
-    keys = load.found(rows) * max(load.stored_keys, 1)
-    return ops.build + rows * (ops.insert + ops.far_insert * _far(rows)) + ops.key * keys
-
-
-def _probes(lookups: float, rows: float, far: float, load: Load, ops: OperationCosts) -> float:
-    """Lookups in an index over some rows, of which a part is far."""
-    hits = load.found(rows)
-    return lookups * (ops.probe + _hit(hits, ops) + ops.far_probe * far * (1 + 4 * hits))
-
-
-def _hit(hits: float, ops: OperationCosts) -> float:
-    """What it adds to a lookup that some part of them finds something."""
-    return ops.found * hits * (2 - hits)
-
-
-def _far(rows: float) -> float:
-    return rows / (rows + FAR_ROWS)
 
 
 def choose(

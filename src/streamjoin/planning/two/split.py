@@ -33,6 +33,13 @@ MEMORY_SPLITS: Final = ("best", "slower", "faster", "rate", "inverse-rate", "equ
 first; "faster" is the opposite; "rate" and "inverse-rate" go by the rates (KAN-A23)."""
 JOINT_SPLITS: Final = ("best", "left/left", "left/right", "right/left", "right/right", "equal")
 """By name: the stream whose window gets the memory / the stream that gets the service (KAN-A25)."""
+_SPLITS: Final = {
+    (False, False): ("without a limit", ("best",)),
+    (True, False): ("with a limit of CPU", RATE_SPLITS),
+    (False, True): ("with a limit of memory", MEMORY_SPLITS),
+    (True, True): ("with a limit of CPU and memory", JOINT_SPLITS),
+}
+"""By whether service and memory are limited."""
 FAVOURED: Final = 0.9
 """Share of the service for the favoured stream (KAN-I5)."""
 
@@ -53,11 +60,11 @@ class Demand:
 
     def __post_init__(self) -> None:
         if not all(0 <= rate < math.inf for rate in self.rates):
-            _refuse("rates", self.rates, "two finite numbers, zero or more")
+            raise ConfigError.at("rates", self.rates, "two finite numbers, zero or more")
         if not all(window >= 0 for window in self.windows):
-            _refuse("windows", self.windows, "two numbers of seconds, zero or more")
+            raise ConfigError.at("windows", self.windows, "two numbers of seconds, zero or more")
         if not all(0 < size < math.inf for size in self.sizes):
-            _refuse("sizes", self.sizes, "two finite positive numbers")
+            raise ConfigError.at("sizes", self.sizes, "two finite positive numbers")
 
     def memory(self, rates: Pair) -> Pair:
         """Memory that the whole windows take at these rates."""
@@ -79,7 +86,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, limit in (("service", self.service), ("memory", self.memory)):
             if limit is not None and not 0 < limit < math.inf:
-                _refuse(name, limit, "a finite positive number, or None for no limit")
+                raise ConfigError.at(name, limit, "a finite positive number, or None for no limit")
 
 
 @dataclass(frozen=True)
@@ -153,10 +160,6 @@ def _share(weights: Pair) -> float:
     return 1.0 if math.isinf(left) else left / (left + right)
 
 
-def _refuse(argument: str, got: object, allowed: str) -> None:
-    raise ConfigError.at(argument, got, allowed)
-
-
 def split_rates(split: str, demand: Demand, service: float) -> Pair:
     """Divide `service` tuples a second; no stream gets more than comes.
 
@@ -168,17 +171,17 @@ def split_rates(split: str, demand: Demand, service: float) -> Pair:
     >>> split_rates("equal", Demand(rates=(5.0, 100.0), windows=(1.0, 1.0)), service=50)
     (5.0, 45.0)
     """
+    weights = demand.rates if split.endswith("rate") else demand.windows
+    if split.startswith("inverse"):
+        # Of two shares, those inverse to the weights are the same ones exchanged.
+        weights = weights[::-1]
+    return _shared_rates(demand, service, (1.0, 1.0) if split in ("best", "equal") else weights)
+
+
+def _shared_rates(demand: Demand, service: float, weights: Pair) -> Pair:
     if sum(demand.rates) <= service:
         return demand.rates
-    return divide(service, _rate_weights(split, demand), caps=demand.rates)
-
-
-def _rate_weights(split: str, demand: Demand) -> Pair:
-    if split in ("best", "equal"):
-        return 1.0, 1.0
-    weights = demand.rates if split.endswith("rate") else demand.windows
-    # Of two shares, those inverse to the weights are the same ones exchanged.
-    return weights[::-1] if split.startswith("inverse") else weights
+    return divide(service, weights, caps=demand.rates)
 
 
 def split_memory(split: str, demand: Demand, memory: float, rates: Pair | None = None) -> Pair:
@@ -258,10 +261,11 @@ def split_both(
     if split == "best":
         return _best_of_both(demand, service, memory, favoured)
     if split == "equal":
-        rates = _shared_rates(demand, service, 0.5)
+        rates = _shared_rates(demand, service, (1.0, 1.0))
         return Allocation(rates, split_memory("equal", demand, memory, rates))
     window, stream = split.split("/")
-    rates = _shared_rates(demand, service, favoured if stream == "left" else 1 - favoured)
+    shares = favoured, 1 - favoured
+    rates = _shared_rates(demand, service, shares if stream == "left" else shares[::-1])
     return Allocation(rates, fill_first(window, demand, memory, rates))
 
 
@@ -270,15 +274,9 @@ def _best_of_both(demand: Demand, service: float, memory: float, favoured: float
     tried = []
     for share in shares:
         if 1 - favoured <= share <= favoured:
-            rates = _shared_rates(demand, service, share)
+            rates = _shared_rates(demand, service, (share, 1 - share))
             tried.append(Allocation(rates, split_memory("best", demand, memory, rates)))
     return max(tried, key=lambda allocation: output(allocation, demand))
-
-
-def _shared_rates(demand: Demand, service: float, share: float) -> Pair:
-    if sum(demand.rates) <= service:
-        return demand.rates
-    return divide(service, (share, 1 - share), caps=demand.rates)
 
 
 def _turning_points(demand: Demand, service: float, memory: float) -> list[float]:
@@ -326,9 +324,7 @@ def splits_for(limits: Limits) -> tuple[str, ...]:
     >>> splits_for(Limits())
     ('best',)
     """
-    if limits.service is None:
-        return ("best",) if limits.memory is None else MEMORY_SPLITS
-    return RATE_SPLITS if limits.memory is None else JOINT_SPLITS
+    return _SPLITS[limits.service is not None, limits.memory is not None][1]
 
 
 def plan(split: str, demand: Demand, limits: Limits) -> Allocation:
@@ -356,23 +352,15 @@ def plan(split: str, demand: Demand, limits: Limits) -> Allocation:
     streamjoin.errors.ConfigError: split: got 'faster'; allowed with a limit of CPU: 'best',
     'equal', 'rate', 'inverse-rate', 'window', 'inverse-window'
     """
-    allowed = splits_for(limits)
+    limited, allowed = _SPLITS[limits.service is not None, limits.memory is not None]
     if split not in allowed:
         names = ", ".join(map(repr, allowed))
-        raise ConfigError(f"split: got {split!r}; allowed {_scarce(limits)}: {names}")
+        raise ConfigError(f"split: got {split!r}; allowed {limited}: {names}")
     if limits.service is None:
-        if limits.memory is None:
-            return Allocation(demand.rates)
-        return Allocation(demand.rates, split_memory(split, demand, limits.memory))
+        memory = limits.memory
+        return Allocation(
+            demand.rates, None if memory is None else split_memory(split, demand, memory)
+        )
     if limits.memory is None:
         return Allocation(split_rates(split, demand, limits.service))
     return split_both(split, demand, limits.service, limits.memory)
-
-
-def _scarce(limits: Limits) -> str:
-    limited = [
-        name
-        for name, limit in (("CPU", limits.service), ("memory", limits.memory))
-        if limit is not None
-    ]
-    return f"with a limit of {' and '.join(limited)}" if limited else "without a limit"
