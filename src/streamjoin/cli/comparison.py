@@ -20,7 +20,7 @@ from streamjoin.metrics import JoinMetrics
 from streamjoin.workloads import GeneratedStream
 
 if TYPE_CHECKING:
-    from streamjoin.spark.pipeline import JoinPipeline
+    from streamjoin.spark.pipeline import Pipeline
 
 Times = NDArray[np.int64]
 Numbers = NDArray[np.int64]
@@ -134,15 +134,15 @@ class Comparison:
         self._cuts: list[_Cut] = []
 
     @classmethod
-    def prepare(cls, pipeline: "JoinPipeline") -> "Comparison":
+    def prepare(cls, pipeline: "Pipeline") -> "Comparison":
         """That of a pipeline with two generated streams."""
         from streamjoin.spark.generator import stream_of
 
         left, right = (
             stream_of(source.options, round(float(source.options["start"]) * 1e6))
-            for source in (pipeline.left, pipeline.right)
+            for source in pipeline.streams.values()
         )
-        return cls((left, right), pipeline.join)
+        return cls((left, right), pipeline.arguments)
 
     def add(self, batch: JoinMetrics) -> None:
         """Remember a batch of the run."""

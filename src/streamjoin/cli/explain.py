@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from streamjoin.cli.pipeline_file import Settings
 from streamjoin.cli.session import borrowed
-from streamjoin.cli.sql_file import Settings, read
+from streamjoin.cli.sql_file import read
 from streamjoin.errors import ConfigError, EngineError, StreamJoinError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _explain(
         pipeline = settings.plan(now=0.0, scratch=Path(scratch))
         with borrowed(settings) as spark:
             try:
-                return explain_pipeline(pipeline, spark, settings.names, rates, selectivities)
+                return explain_pipeline(pipeline, spark, rates, selectivities)
             except StreamJoinError:
                 raise
             except Exception as error:

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from streamjoin.cli.pipeline_file import PipelineFile
-from streamjoin.cli.plan import resolve
+from streamjoin.cli.pipeline_file import PipelineFile, Settings
+from streamjoin.cli.places import resolve
 from streamjoin.cli.sections import AVAILABLE_NOW
-from streamjoin.cli.sql_file import Settings
-from streamjoin.cli.table_file import TableFile
 from streamjoin.cli.totals import LeftOut
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
@@ -38,23 +36,26 @@ class Job:
 
     settings: Settings
     pipeline: "Pipeline"
-    records: Path | None = None  # the folder for what others may read; None if nobody does
-    comparison: "Comparison | None" = None  # if the file asks for it
+    kept_checkpoint: str | None  # if it outlives the run
+    records: Path | None  # the folder for what others may read; None if nobody does
+    comparison: "Comparison | None"  # if the file asks for it
 
     @classmethod
     def make(cls, settings: Settings, scratch: Path, *, has_page: bool = False) -> "Job":
         """That of a file; for a page there are always records, if need be in the scratch folder."""
         pipeline = settings.plan(round(time.time()), scratch)
-        records = _records(settings, pipeline)
+        is_kept = settings.sink.path or settings.run.checkpoint
+        kept = pipeline.checkpoint if is_kept else None
+        records = _records(settings, kept)
         if records is None and has_page:
             records = scratch / "metrics"
-        return cls(settings, pipeline, records, _comparison(settings, pipeline))
+        return cls(settings, pipeline, kept, records, _comparison(settings, pipeline))
 
     @property
     def names(self) -> dict[str, str]:
         """What the file calls the streams that the join calls left and right."""
-        names = self.settings.names
-        return dict(zip(("left", "right"), names, strict=True)) if len(names) == 2 else {}
+        is_of_two = isinstance(self.settings, PipelineFile)
+        return dict(zip(("left", "right"), self.settings.sources, strict=True)) if is_of_two else {}
 
     @property
     def all_rows(self) -> float:
@@ -69,13 +70,9 @@ class Job:
     @property
     def left_out(self) -> LeftOut:
         """What there is to show of its budget; a join with a table leaves nothing out."""
-        budget = None if isinstance(self.settings, TableFile) else self.pipeline.budget
-        return LeftOut(budget, self.pipeline.shed, is_many=self.pipeline.is_many)
-
-    @property
-    def kept_checkpoint(self) -> str | None:
-        """The checkpoint, if it outlives the run."""
-        return _kept(self.settings, self.pipeline)
+        pipeline = self.pipeline
+        budget = pipeline.budget if pipeline.table is None else None
+        return LeftOut(budget, pipeline.arguments.get("shed"), is_many=pipeline.is_many)
 
 
 def _comparison(settings: Settings, pipeline: "Pipeline") -> "Comparison | None":
@@ -83,26 +80,20 @@ def _comparison(settings: Settings, pipeline: "Pipeline") -> "Comparison | None"
     if not settings.run.compare:
         return None
     from streamjoin.cli.comparison import Comparison
-    from streamjoin.spark.pipeline import JoinPipeline
 
-    assert isinstance(pipeline, JoinPipeline)  # no other file may ask for it
     try:
         return Comparison.prepare(pipeline)
     except ConfigError as error:
         raise ConfigError(f"{settings.file}: key `run.compare`: got true, but {error}") from None
 
 
-def _kept(settings: Settings, pipeline: "Pipeline") -> str | None:
-    return pipeline.checkpoint if settings.sink.path or settings.run.checkpoint else None
-
-
-def _records(settings: Settings, pipeline: "Pipeline") -> Path | None:
+def _records(settings: Settings, kept_checkpoint: str | None) -> Path | None:
     """Where records go: where the file says, or with a checkpoint that is kept on this machine."""
     said = resolve(settings.file, settings.metrics.path)
     if said is not None and "://" in said:
         what = f"got {said!r}; allowed: a folder of this machine"
         raise ConfigError(f"{settings.file}: key `metrics.path`: {what}")
-    folder = said or _kept(settings, pipeline)
+    folder = said or kept_checkpoint
     return None if folder is None or "://" in folder else Path(folder)
 
 
@@ -131,7 +122,18 @@ def recorded(recording: Recorder, spark: "SparkSession", job: Job, run: str) -> 
     """Record the begin and the end of a query, given the id of its run."""
     from streamjoin.spark.failures import root_cause
 
-    recording.start(_started(spark, job, run))
+    at, trigger, budget = round(time.time(), 3), job.settings.run.trigger, job.pipeline.budget
+    plan, drawing = ("", "") if job.records is None else _explained(spark, job)
+    started = Started(
+        query=job.settings.file.stem,
+        run=run,
+        at=at,
+        plan=plan,
+        drawing=drawing,
+        trigger=None if trigger == AVAILABLE_NOW else parse_duration(trigger, "run.trigger") / 1e6,
+        budget="" if budget is None else budget.describe(),
+    )
+    recording.start(started)
     try:
         yield
     except KeyboardInterrupt:
@@ -143,27 +145,13 @@ def recorded(recording: Recorder, spark: "SparkSession", job: Job, run: str) -> 
     recording.end()
 
 
-def _started(spark: "SparkSession", job: Job, run: str) -> Started:
-    at, trigger, budget = round(time.time(), 3), job.settings.run.trigger, job.pipeline.budget
-    plan, drawing = ("", "") if job.records is None else _explained(spark, job)
-    return Started(
-        query=job.settings.file.stem,
-        run=run,
-        at=at,
-        plan=plan,
-        drawing=drawing,
-        trigger=None if trigger == AVAILABLE_NOW else parse_duration(trigger, "run.trigger") / 1e6,
-        budget="" if budget is None else budget.describe(),
-    )
-
-
 def _explained(spark: "SparkSession", job: Job) -> tuple[str, str]:
     """What the query does, in words and drawn; its first batch runs meanwhile."""
     from streamjoin.spark.explain import explain_pipeline
     from streamjoin.spark.secrets import hide
 
     try:
-        explanation = explain_pipeline(job.pipeline, spark, job.settings.names)
+        explanation = explain_pipeline(job.pipeline, spark)
         return str(explanation), explanation.to_svg()
     except Exception as error:  # no reason to end a query that runs
         return hide(f"not explained: {error}"), ""

@@ -21,10 +21,10 @@ from rich.console import Console
 
 from streamjoin.cli.display import Display
 from streamjoin.cli.job import Job, recorded, recorder
+from streamjoin.cli.pipeline_file import Settings
 from streamjoin.cli.session import start
-from streamjoin.cli.sql_file import Settings, read
+from streamjoin.cli.sql_file import read
 from streamjoin.cli.summary import close
-from streamjoin.cli.table_file import TableFile
 from streamjoin.dashboard import start_dashboard
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError
@@ -110,7 +110,7 @@ def _run(spark: "SparkSession", job: Job, console: Console, recording: "Recorder
 
     duration, most = job.settings.run.duration, job.all_rows
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
-    has_table = isinstance(job.settings, TableFile)
+    has_table = job.pipeline.table is not None
     display = Display(console, job.left_out, has_table=has_table, names=job.names)
 
     def see(progress: "Progress") -> None:

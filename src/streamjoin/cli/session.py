@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from streamjoin.cli.fields import secret_names
+from streamjoin.cli.pipeline_file import Settings
 from streamjoin.cli.places import KafkaSinkSection, KafkaSourceSection
-from streamjoin.cli.sql_file import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ _CONNECTOR: Final = "spark-sql-kafka"
 
 def spark_needs(settings: Settings) -> dict[str, str]:
     """Spark's settings of a file, and with them what its sources and sinks need."""
-    spark, places = dict(settings.spark), settings.endpoints
+    spark, places = dict(settings.spark), [*settings.sources.values(), settings.sink]
     if any(isinstance(place, KafkaSourceSection | KafkaSinkSection) for place in places):
         spark |= _with_connector(spark)
     secrets = {name for place in places for name in secret_names(getattr(place, "options", {}))}

@@ -29,7 +29,7 @@ def close(job: Job, display: Display) -> None:
     console = display.console
     outcome = None if job.comparison is None else _compare(job.comparison, console)
     rows = [] if outcome is None else compared_rows(outcome, display.totals.whole.rows_out)
-    places = job.pipeline.sink.place, job.kept_checkpoint, job.pipeline.late_rows
+    places = job.pipeline.sink.place, job.kept_checkpoint, job.pipeline.arguments.get("late_rows")
     near = (place and _near(place) for place in places)
     console.print(summary(display.totals, *near, left_out=display.left_out, more=rows))
     if rows:

@@ -54,7 +54,6 @@ def explain_text(
 def explain_pipeline(
     pipeline: Pipeline,
     spark: SparkSession,
-    names: tuple[str, ...],
     rates: Rates = None,
     selectivities: Selectivities = None,
 ) -> Explanation:
@@ -66,14 +65,12 @@ def explain_pipeline(
         What would run.
     spark
         Where its streams are opened; nothing is started.
-    names
-        What the file calls its streams, in the order of the join; a query says so itself.
     rates, selectivities
         As of `streamjoin.explain`; they win over what a sample shows.
     """
     frame = pipeline.joined(spark)
     plan = plans_of(frame)[0]
-    sources = sources_of(pipeline, names, frame, plan)
+    sources = sources_of(pipeline, frame, plan)
     if rates is None and sources.samples and plan.inputs:
         by_name = {name: sources.samples[name].rate for name in sources.names}
         left, right, *_ = by_name.values()

@@ -4,7 +4,7 @@ What a pipeline file generates is known before it runs: a sample of it, drawn ov
 time as the windows need, says how many rows pass the filters and how often rows match.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from streamjoin.explanations.asked import MAX_SAMPLED_ROWS, Sample, Sources
 from streamjoin.explanations.plans import AnyPlan
 from streamjoin.spark.generator import FORMAT, as_active, stream_of
-from streamjoin.spark.pipeline import JoinPipeline, Pipeline, Source, SqlPipeline, TablePipeline
+from streamjoin.spark.pipeline import Pipeline, Source
 from streamjoin.spark.plans import queries_of
 from streamjoin.spark.sql import input_of, stream_name
 from streamjoin.workloads import GeneratedStream
@@ -30,12 +30,10 @@ _OTHER_SEED: Final = 7919
 """Between the seeds of two samples of one stream that is joined with itself."""
 
 
-def sources_of(
-    pipeline: Pipeline, names: tuple[str, ...], frame: "DataFrame", plan: AnyPlan
-) -> Sources:
+def sources_of(pipeline: Pipeline, frame: "DataFrame", plan: AnyPlan) -> Sources:
     """What is known of a pipeline's streams; `frame` is what it joined, by `plan`."""
     spark, query = frame.sparkSession, next(iter(queries_of(frame)), None)
-    sources = dict(_sources(pipeline, names))
+    sources = _sources(pipeline)
     filters, samples = {}, {}
     if query is not None:
         filters = {name: tuple(c.text for c in query.at("stream", stream=name)) for name in sources}
@@ -48,16 +46,13 @@ def sources_of(
     return Sources(tuple(sources), filters, samples)
 
 
-def _sources(pipeline: Pipeline, names: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
-    """The streams by what they are called, in the order of the join."""
-    if isinstance(pipeline, JoinPipeline):
-        yield from zip(names, (pipeline.left, pipeline.right), strict=True)
-    elif isinstance(pipeline, TablePipeline):
-        yield names[0], pipeline.stream
-    elif isinstance(pipeline, SqlPipeline):
-        for used in pipeline.query.streams.sources:
-            name = stream_name(pipeline.query, used, list(pipeline.streams))
-            yield used.alias, pipeline.streams[name]
+def _sources(pipeline: Pipeline) -> Mapping[str, Source]:
+    """The streams by what the join calls them, in its order."""
+    query, streams = pipeline.query, pipeline.streams
+    if query is None:
+        return streams
+    used = query.streams.sources
+    return {one.alias: streams[stream_name(query, one, list(streams))] for one in used}
 
 
 def _span(plan: AnyPlan, rate: float) -> float:
