@@ -128,7 +128,7 @@ def _explain_file(
             "frame", repr(str(path)), "a DataFrame or a pipeline file (*.toml, *.sql)"
         )
     try:
-        from streamjoin.cli.explain import explain_file
+        from streamjoin.cli.commands import explain_file
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("streamjoin"):
             raise

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from streamjoin.cli.commands import explain_file
 from streamjoin.cli.display import Display
-from streamjoin.cli.explain import explain_file
 from streamjoin.cli.sql_file import read
-from streamjoin.cli.summary import summary
+from streamjoin.cli.totals import summary
 from streamjoin.errors import DataError
 from streamjoin.spark.watch import follow
 from streamjoin.workloads import GeneratedStream

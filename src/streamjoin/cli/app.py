@@ -13,8 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from streamjoin.cli.calibrate import calibrate_command
-from streamjoin.cli.explain import explain_command
+from streamjoin.cli.commands import calibrate_command, explain_command
 from streamjoin.cli.run import run_command
 from streamjoin.dashboard import start_dashboard
 from streamjoin.dashboard.server import is_loopback

@@ -52,7 +52,7 @@ def resolve(file: Path, path: str | None) -> str | None:
     's3a://bucket/calls'
     """
     if path is not None and "\0" in path:
-        raise ConfigError.at(file, f"the path {path!r}", "one without NUL")
+        raise ConfigError.at(str(file), f"the path {path!r}", "one without NUL")
     if path is None or re.match(r"[a-z][a-z0-9+.-]+:", path):
         return path
     return str((file.parent / path).resolve())
@@ -318,13 +318,13 @@ Sink = KafkaSinkSection | PostgresSinkSection | SinkSection
 
 def source_model(kind: object) -> type[Source]:
     """What may be said of a source of a type."""
-    models = {"generator": GeneratorSource, "kafka": KafkaSourceSection}
+    models: dict[str, type[Source]] = {"generator": GeneratorSource, "kafka": KafkaSourceSection}
     return models.get(str(kind), StreamSource)
 
 
 def sink_model(kind: object) -> type[Sink]:
     """What may be said of a sink of a type."""
-    models = {"kafka": KafkaSinkSection, "postgres": PostgresSinkSection}
+    models: dict[str, type[Sink]] = {"kafka": KafkaSinkSection, "postgres": PostgresSinkSection}
     return models.get(str(kind), SinkSection)
 
 

@@ -20,11 +20,10 @@ import typer
 from rich.console import Console
 
 from streamjoin.cli.display import Display
-from streamjoin.cli.job import Job, recorded, recorder
+from streamjoin.cli.job import Job, recorded, recorder, start
 from streamjoin.cli.pipeline_file import Settings
-from streamjoin.cli.session import start
 from streamjoin.cli.sql_file import read
-from streamjoin.cli.summary import close
+from streamjoin.cli.totals import close
 from streamjoin.dashboard import start_dashboard
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError

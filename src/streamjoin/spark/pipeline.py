@@ -185,10 +185,10 @@ class Pipeline:
             used = {source.stream.lower() for source in self.query.streams.sources}
             opened = {n: s.open(spark) for n, s in self.streams.items() if n.lower() in used}
             return run_query(self.query, opened, **self.arguments)
-        frames = [source.open(spark) for source in self.streams.values()]
+        first, *others = (source.open(spark) for source in self.streams.values())
         if self.table is not None:
-            return table_join(*frames, self.table, **self.arguments)
-        return join(*frames, **self.arguments)
+            return table_join(first, self.table, **self.arguments)
+        return join(first, *others, **self.arguments)
 
     def start(self, spark: "SparkSession") -> "StreamingQuery":
         """Start the query; the caller watches and stops it."""

@@ -1,13 +1,22 @@
-"""Measure what operations cost on this machine, show it and store it."""
+"""Commands that run no query: explain the join of a file; measure what operations cost here."""
 
 import json
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from streamjoin.cli.job import borrowed
+from streamjoin.cli.pipeline_file import Settings
+from streamjoin.cli.sql_file import read
+from streamjoin.errors import ConfigError, EngineError, StreamJoinError
+
 if TYPE_CHECKING:
     from streamjoin.calibration import Calibration
+    from streamjoin.explanations.asked import Rates, Selectivities
+    from streamjoin.explanations.explanation import Explanation
 
 _OPERATIONS = (
     ("compare", "one tuple compared in a scan"),
@@ -35,6 +44,53 @@ _OPERATIONS = (
     ("read", "reading a piece of such tuples, besides its values"),
     ("load", "one value of such a tuple read"),
 )
+
+
+def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> None:
+    """Print what the join of a file will do: the text, or one JSON document; draw it if asked."""
+    settings = read(file)
+    Console(stderr=True, highlight=False).print("Starting Spark ...")
+    explanation = _explain(settings, None)
+    if svg is not None:
+        try:
+            svg.write_text(explanation.to_svg(), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError.at(
+                "--svg", f"{str(svg)!r}: {error.strerror}", "a file that can be written"
+            ) from None
+    if as_json:
+        print(explanation.to_json())  # noqa: T201  # no console's folding
+        return
+    console = Console(highlight=False)
+    for line in str(explanation).splitlines():
+        style = None if line.startswith("  ") else "bold"
+        warns = line.startswith("  ! ")
+        console.print(line, style="yellow" if warns else style, markup=False, soft_wrap=True)
+
+
+def explain_file(
+    file: Path, rates: "Rates", selectivities: "Selectivities" = None
+) -> "Explanation":
+    """Explain the join of a file, in the Spark of this process or in one of its own."""
+    return _explain(read(file), rates, selectivities)
+
+
+def _explain(
+    settings: Settings, rates: "Rates", selectivities: "Selectivities" = None
+) -> "Explanation":
+    from streamjoin.spark.explain import explain_pipeline
+    from streamjoin.spark.failures import root_cause
+
+    # The time does not matter, and the folder only for the index of a table: nothing is started.
+    with tempfile.TemporaryDirectory(prefix="streamjoin-") as scratch:
+        pipeline = settings.plan(now=0.0, scratch=Path(scratch))
+        with borrowed(settings) as spark:
+            try:
+                return explain_pipeline(pipeline, spark, rates, selectivities)
+            except StreamJoinError:
+                raise
+            except Exception as error:
+                raise EngineError(root_cause(error)) from error
 
 
 def calibrate_command(*, as_json: bool, quick: bool) -> None:
