@@ -21,7 +21,7 @@ from streamjoin.spark.plans import note
 from streamjoin.sql_text.query import Query, parse_query
 from streamjoin.sql_text.query_plan import QueryPlan, plan_query, stream_name
 from streamjoin.sql_text.query_script import CreatedStream, Script, read_script
-from streamjoin.sql_text.query_text import Text
+from streamjoin.sql_text.words import Text
 
 __all__ = ["CreatedStream", "Script", "read_script", "run_query", "sql", "stream_name"]
 

@@ -8,15 +8,13 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from streamjoin._names import Naming, backquoted, quoted
-from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.where import parse_where
-from streamjoin.sql_text.columns import is_of_two_columns
+from streamjoin.sql_text.columns import LEFT_RIGHT, Name, can_be_keys, is_of_two_columns
 from streamjoin.sql_text.query import Part, Query
-from streamjoin.sql_text.query_columns import Column, Merged, Name, Scope
+from streamjoin.sql_text.query_columns import Column, Merged, Scope, carried
 
 Place = Literal["stream", "key", "join", "after"]
-_SIDES: Final = ("left", "right")
 # Of which streams (0, 1) a condition may be evaluated before the join without another result.
 _BEFORE: Final[dict[tuple[str, str], tuple[int, ...]]] = {
     ("left", "on"): (1,), ("left", "where"): (0,),
@@ -75,7 +73,13 @@ class Places:
         aliases = list(self.schemas)
         visible = aliases[:1] if clause != "on" and self.how in ("semi", "anti") else aliases
         schemas = {alias: self.schemas[alias] for alias in visible}
-        return Scope(self.query.text, schemas, self.merged, self.how, naming=self.naming)
+        return Scope(
+            text=self.query.text,
+            schemas=schemas,
+            merged=self.merged,
+            how=self.how,
+            naming=self.naming,
+        )
 
     def all(self) -> Iterator[Placed]:
         """Every condition, USING first."""
@@ -97,7 +101,9 @@ class Places:
                 before = {alias: self.schemas[alias] for alias in aliases[: i + 1]}
                 after = {aliases[i + 1]: self.schemas[aliases[i + 1]]}
                 left, right = (
-                    Scope(self.query.text, streams, known, naming=self.naming).names(part)[0]
+                    Scope(
+                        text=self.query.text, schemas=streams, merged=known, naming=self.naming
+                    ).names(part)[0]
                     for streams, known in ((before, merged), (after, {}))
                 )
                 name = self.naming.fold(token.text)
@@ -106,12 +112,16 @@ class Places:
 
     def _equal(self, start: int, left: Name, right: Name) -> Placed:
         text, sql = (
-            " = ".join(f"{quote(name.aliases[0])}.{quote(name.column)}" for name in (left, right))
+            " = ".join(
+                f"{quote(name.aliases[0])}.{quote(name.field.name)}" for name in (left, right)
+            )
             for quote in (quoted, backquoted)
         )
         placed = self._placed(Part(sql, 0, parse_one(sql, read="spark")), "on")
         if placed.place != "key":
-            what = f"USING ({left.column}): the two columns cannot be keys; allowed: equal types"
+            what = (
+                f"USING ({left.field.name}): the two columns cannot be keys; allowed: equal types"
+            )
             raise self.query.text.error(start, what, DataError)
         return Placed(text, start, "key", None, placed.sql, placed.columns)
 
@@ -124,16 +134,17 @@ class Places:
             may_be = _BEFORE.get((self.how, clause))
             if may_be is None or list(self.schemas).index(streams[0]) in may_be:
                 return Placed(part.text, part.start, "stream", streams[0], part.text, ())
-        columns = tuple((alias, name.column) for name in names for alias in name.aliases)
-        sql = scope.rewritten(part, {alias: quoted(alias) for alias in self.schemas})
+        targets = {alias: quoted(alias) for alias in self.schemas}
+        sql = scope.rewritten(part.text, part.meaning, targets)
         place: Place = "after"
         if len(self.schemas) > 2:
             place = "key" if _is_equality(part, names) else "after"
         elif self.how == "inner" or clause == "on":
-            sides = scope.rewritten(part, dict(zip(self.schemas, _SIDES, strict=True)))
-            place = self._of_two(part, sides)
-            sql = sql if place == "after" else sides
-        return Placed(part.text, part.start, place, None, sql, columns)
+            sides = dict(zip(self.schemas, LEFT_RIGHT, strict=True))
+            sided = scope.rewritten(part.text, part.meaning, sides)
+            place = self._of_two(part, sided)
+            sql = sql if place == "after" else sided
+        return Placed(part.text, part.start, place, None, sql, carried(names))
 
     def _of_two(self, part: Part, sql: str) -> Place:
         """What the join of two streams understands of a condition."""
@@ -160,5 +171,4 @@ def _is_equality(part: Part, names: list[Name]) -> bool:
         return False
     left, right = names
     whole = left.is_whole and right.is_whole and left.aliases != right.aliases
-    keys = can_be_key(left.type) and can_be_key(right.type)
-    return whole and keys and comparable(left.type, right.type)
+    return whole and can_be_keys(left.field.type, right.field.type)

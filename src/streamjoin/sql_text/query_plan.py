@@ -16,7 +16,7 @@ from streamjoin.sql_text.clauses import EXAMPLES, Given
 from streamjoin.sql_text.query import Query, Source
 from streamjoin.sql_text.query_columns import Output, outputs
 from streamjoin.sql_text.query_places import Place, Placed, Places
-from streamjoin.sql_text.query_text import Text, allowed
+from streamjoin.sql_text.words import Text, allowed
 from streamjoin.windows import Rows
 
 
