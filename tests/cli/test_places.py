@@ -254,7 +254,7 @@ def test_the_command_line_hides_secrets(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(keep(SECRET))
 
-    monkeypatch.setattr("streamjoin.cli.app.run_command", fail)
+    monkeypatch.setattr("streamjoin.cli.run.read", fail)
     for debug in ("", "1"):
         monkeypatch.setenv("STREAMJOIN_DEBUG", debug)
         assert run_app(["run", "a.toml"]) == 1

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from streamjoin.cli.commands import calibrate_command, explain_command
-from streamjoin.cli.run import run_command
+from streamjoin.cli.commands import Json, calibrate_command, explain_command
+from streamjoin.cli.run import Port, run_command
 from streamjoin.dashboard import start_dashboard
 from streamjoin.dashboard.server import is_loopback
 from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError
@@ -24,13 +24,6 @@ WRONG_USE = 2
 FAILED = 1
 
 PAPERS = "kang", "gedik", "jaqpot", "valsomatzis", "naeem"
-
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")]
-Port = Annotated[
-    int | None,
-    typer.Option("--port", help="Port of the page. Default: 8765, or the next that is free."),
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 app = typer.Typer(
     add_completion=False,
@@ -58,32 +51,8 @@ def _common(
     """Join live streams on Spark."""
 
 
-@app.command()
-def run(
-    file: File,
-    dashboard: Annotated[
-        bool, typer.Option("--dashboard", help="Serve a live page of it, too.")
-    ] = False,
-    port: Port = None,
-    master: Annotated[
-        str | None,
-        typer.Option("--master", metavar="URL", help="Where Spark runs; wins over the file's."),
-    ] = None,
-) -> None:
-    """Run the pipeline of a file until it ends, its duration is over, or Ctrl-C."""
-    run_command(file, dashboard=dashboard, port=port, master=master)
-
-
-@app.command()
-def explain(
-    file: File,
-    json: Json = False,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="PATH", help="Draw the plan into this file too.")
-    ] = None,
-) -> None:
-    """Say what the join of a file will do, without starting it."""
-    explain_command(file, as_json=json, svg=svg)
+app.command("run")(run_command)
+app.command("explain")(explain_command)
 
 
 @app.command()
@@ -101,7 +70,21 @@ def dashboard(
     port: Port = None,
 ) -> None:
     """Show queries that run, or that ran, on a live page in the browser."""
-    dashboard_command(folders or [Path()], host, port)
+    folders = folders or [Path()]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ConfigError.at("FOLDER", folder, "a folder that exists")
+    with start_dashboard(folders, host, port) as page:
+        lines = [f"Live page: {page.url}"]
+        if not is_loopback(host):
+            lines.append(
+                f"It listens on {host}: whoever reaches this machine can read the page, without a"
+                " password. It shows names, folders, plans and numbers of queries, not their rows."
+            )
+        with suppress(KeyboardInterrupt):
+            typer.echo("\n".join([*lines, "Ctrl-C ends it."]))  # at once: it may come at any time
+            wait_for_interrupt()
+        typer.echo("Ended.")
 
 
 @app.command()
@@ -118,13 +101,7 @@ def bench(
     command_beside("bench")(name, as_json=json, quick=quick)
 
 
-@app.command()
-def calibrate(
-    json: Json = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller sizes.")] = False,
-) -> None:
-    """Measure what the join's operations cost on this machine, for `explain` and for joins."""
-    calibrate_command(as_json=json, quick=quick)
+app.command("calibrate")(calibrate_command)
 
 
 @app.command()
@@ -142,24 +119,6 @@ def reproduce(
 ) -> None:
     """Judge the papers' claims by running them, and write a report."""
     command_beside("reproduce")(paper, quick=quick, as_json=json, output=output)
-
-
-def dashboard_command(folders: Sequence[Path], host: str, port: int | None) -> None:
-    """Show the queries below some folders until Ctrl-C, and say where."""
-    for folder in folders:
-        if not folder.is_dir():
-            raise ConfigError.at("FOLDER", folder, "a folder that exists")
-    with start_dashboard(folders, host, port) as dashboard:
-        lines = [f"Live page: {dashboard.url}"]
-        if not is_loopback(host):
-            lines.append(
-                f"It listens on {host}: whoever reaches this machine can read the page, without a"
-                " password. It shows names, folders, plans and numbers of queries, not their rows."
-            )
-        with suppress(KeyboardInterrupt):
-            typer.echo("\n".join([*lines, "Ctrl-C ends it."]))  # at once: it may come at any time
-            wait_for_interrupt()
-        typer.echo("Ended.")
 
 
 def wait_for_interrupt() -> None:

@@ -3,8 +3,9 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from streamjoin.explanations.asked import Rates, Selectivities
     from streamjoin.explanations.explanation import Explanation
 
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 _OPERATIONS = (
     ("compare", "one tuple compared in a scan"),
     ("again", "one tuple of a block with a match, looked at again"),
@@ -46,11 +49,17 @@ _OPERATIONS = (
 )
 
 
-def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> None:
-    """Print what the join of a file will do: the text, or one JSON document; draw it if asked."""
+def explain_command(
+    file: File,
+    as_json: Json = False,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="PATH", help="Draw the plan into this file too.")
+    ] = None,
+) -> None:
+    """Say what the join of a file will do, without starting it."""
     settings = read(file)
     Console(stderr=True, highlight=False).print("Starting Spark ...")
-    explanation = _explain(settings, None)
+    explanation = explain_settings(settings)
     if svg is not None:
         try:
             svg.write_text(explanation.to_svg(), encoding="utf-8")
@@ -68,16 +77,10 @@ def explain_command(file: Path, *, as_json: bool, svg: Path | None = None) -> No
         console.print(line, style="yellow" if warns else style, markup=False, soft_wrap=True)
 
 
-def explain_file(
-    file: Path, rates: "Rates", selectivities: "Selectivities" = None
+def explain_settings(
+    settings: Settings, rates: "Rates" = None, selectivities: "Selectivities" = None
 ) -> "Explanation":
     """Explain the join of a file, in the Spark of this process or in one of its own."""
-    return _explain(read(file), rates, selectivities)
-
-
-def _explain(
-    settings: Settings, rates: "Rates", selectivities: "Selectivities" = None
-) -> "Explanation":
     from streamjoin.spark.explain import explain_pipeline
     from streamjoin.spark.failures import root_cause
 
@@ -93,8 +96,11 @@ def _explain(
                 raise EngineError(root_cause(error)) from error
 
 
-def calibrate_command(*, as_json: bool, quick: bool) -> None:
-    """Measure, store, show; results on stdout, progress on stderr."""
+def calibrate_command(
+    as_json: Json = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller sizes.")] = False,
+) -> None:
+    """Measure what the join's operations cost on this machine, for `explain` and for joins."""
     from streamjoin.calibration import save
     from streamjoin.calibration.measuring import measure
 

@@ -14,11 +14,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 
+from streamjoin.cli.commands import File
 from streamjoin.cli.display import Display
 from streamjoin.cli.job import Job, recorded, recorder, start
 from streamjoin.cli.pipeline_file import Settings
@@ -36,23 +37,25 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 130
 """The exit code of a program that SIGINT ended."""
+Port = Annotated[
+    int | None,
+    typer.Option("--port", help="Port of the page. Default: 8765, or the next that is free."),
+]
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 def run_command(
-    file: Path, *, dashboard: bool = False, port: int | None = None, master: str | None = None
+    file: File,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Serve a live page of it, too.")
+    ] = False,
+    port: Port = None,
+    master: Annotated[
+        str | None,
+        typer.Option("--master", metavar="URL", help="Where Spark runs; wins over the file's."),
+    ] = None,
 ) -> None:
-    """Run the pipeline of a file and show how it goes.
-
-    Parameters
-    ----------
-    file
-        The file.
-    dashboard, port
-        Whether a live page is served too, and at which port; one that is free if absent.
-    master
-        Where Spark runs, whatever the file and the environment say.
-    """
+    """Run the pipeline of a file until it ends, its duration is over, or Ctrl-C."""
     if port is not None and not dashboard:
         raise ConfigError.at("--port", port, "with --dashboard only")
     settings = read(file)
@@ -74,9 +77,8 @@ def _at(master: str, spark: Mapping[str, str]) -> dict[str, str]:
         raise ConfigError.at(
             "--master", repr(master), "local[N], spark://HOST:PORT, yarn or k8s://https://HOST:PORT"
         )
-    return {key: value for key, value in spark.items() if key != "spark.master"} | {
-        "master": master
-    }
+    others = {key: value for key, value in spark.items() if key != "spark.master"}
+    return {**others, "master": master}
 
 
 def _run_in(

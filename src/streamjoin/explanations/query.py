@@ -17,18 +17,18 @@ _PLACES: Final = {
 
 def explain_query(plan: "QueryPlan") -> Report:
     """Say where the parts of a query are evaluated."""
-    names = {source.alias: source.stream for source in plan.sources}
+    names = {source.alias: source.stream for source in plan.query.streams.sources}
     streams = [name if name == alias else f"{name} {alias}" for alias, name in names.items()]
-    conditions, lines = [], []
+    how, conditions, lines = plan.query.streams.how, [], []
     for one in plan.conditions:
-        line, column = plan.text.place(one.start)
+        line, column = plan.query.text.place(one.start)
         place = {"line": line, "column": column, "place": one.place, "stream": one.stream}
         conditions.append({"text": one.text, **place})
         lines.append(f"{one.text}  ({_PLACES[one.place].format(one.stream)})")
     selected = [output.sql for output in plan.outputs]
     return Report(
         "queries",
-        f"query: {plan.how} join of {', '.join(streams)}",
+        f"query: {how} join of {', '.join(streams)}",
         {
             "conditions": lines,
             "carried": [f"{alias}: {', '.join(names)}" for alias, names in plan.columns.items()],
@@ -37,7 +37,7 @@ def explain_query(plan: "QueryPlan") -> Report:
         },
         {
             "streams": names,
-            "how": plan.how,
+            "how": how,
             "conditions": conditions,
             "carried": dict(plan.columns),
             "selected": selected,

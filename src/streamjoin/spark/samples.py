@@ -15,7 +15,8 @@ from streamjoin.explanations.plans import AnyPlan
 from streamjoin.spark.generator import FORMAT, as_active, stream_of
 from streamjoin.spark.pipeline import Pipeline, Source
 from streamjoin.spark.plans import queries_of
-from streamjoin.spark.sql import input_of, stream_name
+from streamjoin.spark.sql import input_of
+from streamjoin.sql_text.query_plan import stream_name
 from streamjoin.workloads import GeneratedStream
 
 if TYPE_CHECKING:

@@ -1,18 +1,26 @@
-"""What the names of columns in a query mean."""
+"""What names of columns in a query mean, what is selected, where each condition is evaluated."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
-from streamjoin._names import backquoted, quoted
-from streamjoin.errors import DataError, StreamJoinError
+from streamjoin._names import Naming, backquoted, quoted
+from streamjoin.errors import ConfigError, DataError, StreamJoinError
 from streamjoin.joins.columns import kind_name
-from streamjoin.sql_text.columns import Name, Streams, is_of_two_columns, named
-from streamjoin.sql_text.query import Part
+from streamjoin.joins.where import parse_where
+from streamjoin.sql_text.columns import (
+    LEFT_RIGHT,
+    Name,
+    Streams,
+    can_be_keys,
+    is_of_two_columns,
+    named,
+)
+from streamjoin.sql_text.query import Part, Query
 from streamjoin.sql_text.words import Text, allowed
 
 Column = tuple[str, str]
@@ -20,6 +28,16 @@ Column = tuple[str, str]
 Merged = Mapping[str, tuple[str, ...]]
 """Columns of USING, folded, and the streams that have them."""
 
+Place = Literal["stream", "key", "join", "after"]
+# Of which streams (0, 1) a condition may be evaluated before the join without another result.
+_BEFORE: Final[dict[tuple[str, str], tuple[int, ...]]] = {
+    ("left", "on"): (1,), ("left", "where"): (0,),
+    ("right", "on"): (0,), ("right", "where"): (1,),
+    ("full", "on"): (), ("full", "where"): (),
+    ("semi", "on"): (0, 1), ("semi", "where"): (0,),
+    ("anti", "on"): (1,), ("anti", "where"): (0,),
+}  # fmt: skip
+_RANDOM: Final = (exp.Rand, exp.Randn, exp.Uuid)
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
 
 
@@ -50,6 +68,11 @@ class Scope(Streams):
         """
         names = (self.find(column, part.start) for column in named(part.meaning))
         return [name for name in names if name is not None]
+
+    def quoted(self, part: Part) -> str:
+        """A part as SQL over structs that are called as the streams are."""
+        targets = {alias: quoted(alias) for alias in self.schemas}
+        return self.rewritten(part.text, part.meaning, targets)
 
     def with_the_value(self, holders: list[str]) -> tuple[str, ...]:
         """Of streams whose columns come out as one, those whose value is never missing."""
@@ -205,8 +228,7 @@ def _column(item: Part, column: Column, times: Counter[str], scope: Scope) -> Ou
 
 def _expression(item: Part, scope: Scope) -> Output:
     names = scope.names(item)
-    targets = {alias: quoted(alias) for alias in scope.schemas}
-    sql = scope.rewritten(item.text, item.meaning, targets)
+    sql = scope.quoted(item)
     if isinstance(item.meaning, exp.Column) and len(names[0].aliases) > 1:
         sql = f"{sql} AS {quoted(names[0].field.name)}"
     return Output(sql, item.start, item.meaning.alias_or_name or None, carried(names))
@@ -215,11 +237,138 @@ def _expression(item: Part, scope: Scope) -> Output:
 def _refuse_twice(selected: Sequence[Output], scope: Scope) -> None:
     seen: set[str] = set()
     for output in selected:
-        name = None if output.name is None else scope.naming.fold(output.name)
-        if name is not None and name in seen:
+        if output.name is None:
+            continue
+        name = scope.naming.fold(output.name)
+        if name in seen:
             what = (
                 f"two columns of the result are called {output.name!r}; "
                 f"allowed: names of their own, such as {output.sql.partition(' AS ')[0]} AS other"
             )
             raise scope.text.error(output.start, what, DataError)
-        seen |= {name} if name is not None else set()
+        seen.add(name)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A condition, as the user wrote it, and where it is evaluated.
+
+    ``stream``: on one stream, before the join; ``key``: an equality that the join looks up;
+    ``join``: checked by the join; ``after``: by Spark on the join's result.
+    """
+
+    text: str
+    start: int
+    place: Place
+    stream: str | None
+    sql: str  # as it is evaluated
+    columns: tuple[Column, ...]  # what the join must carry for it; of a key its two columns
+
+
+class Places:
+    """Finds the places of the conditions of one query.
+
+    Timestamps in the text that name no time zone are of `time_zone`.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        schemas: Mapping[str, pa.Schema],
+        time_zone: str | None,
+        naming: Naming,
+    ) -> None:
+        self.query, self.schemas, self.time_zone = query, schemas, time_zone
+        self.how = query.streams.how
+        self.on = Scope(text=query.text, schemas=schemas, how=self.how, naming=naming)
+        using = [self._equal(*names) for names in self._using()]
+        # What WHERE and SELECT can name: a semi or anti join gives left columns only.
+        visible = list(schemas)[:1] if self.how in ("semi", "anti") else schemas
+        self.result = replace(self.on, schemas={alias: schemas[alias] for alias in visible})
+        self.conditions = (
+            *using,
+            *(self._placed(part, "on", self.on) for part in query.on),
+            *(self._placed(part, "where", self.result) for part in query.where),
+        )
+
+    def _using(self) -> Iterator[tuple[int, Name, Name]]:
+        """The names that USING says are equal, and where; from now on they are one."""
+        aliases, merged = list(self.schemas), dict[str, tuple[str, ...]]()
+        self.on = replace(self.on, merged=merged)
+        for i, join in enumerate(self.query.streams.joins):
+            for token in join.using:
+                # in backquotes no name can mean something else than a column
+                meaning = parse_one(backquoted(token.text), read="spark")
+                part = Part(token.text, token.start, meaning)
+                left, right = (
+                    replace(
+                        self.on,
+                        schemas={alias: self.schemas[alias] for alias in streams},
+                        how="inner",
+                    ).names(part)[0]
+                    for streams in (aliases[: i + 1], aliases[i + 1 : i + 2])
+                )
+                name = self.on.naming.fold(token.text)
+                merged[name] = (*merged.get(name, left.aliases), aliases[i + 1])
+                yield token.start, left, right
+
+    def _equal(self, start: int, left: Name, right: Name) -> Placed:
+        text, sql = (
+            " = ".join(
+                f"{quote(name.aliases[0])}.{quote(name.field.name)}" for name in (left, right)
+            )
+            for quote in (quoted, backquoted)
+        )
+        placed = self._placed(Part(sql, 0, parse_one(sql, read="spark")), "on", self.on)
+        if placed.place != "key":
+            what = (
+                f"USING ({left.field.name}): the two columns cannot be keys; allowed: equal types"
+            )
+            raise self.query.text.error(start, what, DataError)
+        return replace(placed, text=text, start=start)
+
+    def _placed(self, part: Part, clause: str, scope: Scope) -> Placed:
+        scope.check_types(part)
+        names = scope.names(part)
+        streams = list(dict.fromkeys(alias for name in names for alias in name.aliases))
+        if len(streams) == 1 and not part.meaning.find(*_RANDOM):
+            may_be = _BEFORE.get((self.how, clause))
+            if may_be is None or list(self.schemas).index(streams[0]) in may_be:
+                return Placed(part.text, part.start, "stream", streams[0], part.text, ())
+        sql = scope.quoted(part)
+        place: Place = "after"
+        if len(self.schemas) > 2:
+            place = "key" if _is_equality(part, names) else "after"
+        elif self.how == "inner" or clause == "on":
+            sides = dict(zip(self.schemas, LEFT_RIGHT, strict=True))
+            sided = scope.rewritten(part.text, part.meaning, sides)
+            place = self._of_two(part, sided)
+            sql = sql if place == "after" else sided
+        return Placed(part.text, part.start, place, None, sql, carried(names))
+
+    def _of_two(self, part: Part, sql: str) -> Place:
+        """What the join of two streams understands of a condition."""
+        left, right = self.schemas.values()
+        try:
+            where = parse_where(sql, (left, right), self.time_zone, self.on.naming)
+        except (ConfigError, DataError) as error:
+            words = str(error).removeprefix("where: ")
+            raise self.query.text.error(part.start, words, type(error)) from None
+        if where.rest and self.how != "inner":
+            what = (
+                f"{part.text} can only be evaluated after an inner join, and this one is "
+                f"{self.how}; allowed: comparisons, arithmetic, BETWEEN, IN, IS NULL, AND, OR, NOT"
+            )
+            raise self.query.text.error(part.start, what)
+        if where.rest:
+            return "after"
+        return "key" if where.equalities else "join"
+
+
+def _is_equality(part: Part, names: list[Name]) -> bool:
+    """Whether a condition says that columns of two streams are equal, and both can be keys."""
+    if not is_of_two_columns(part.meaning, exp.EQ):
+        return False
+    left, right = names
+    whole = left.is_whole and right.is_whole and left.aliases != right.aliases
+    return whole and can_be_keys(left.field.type, right.field.type)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from streamjoin._names import ANY_CASE, Naming, quoted
-from streamjoin.budget import Budget
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name, refuse_duplicates
@@ -14,9 +13,8 @@ from streamjoin.joins.multi.keys import parse_on
 from streamjoin.planning.many.tree import Tree
 from streamjoin.sql_text.clauses import EXAMPLES, Given
 from streamjoin.sql_text.query import Query, Source
-from streamjoin.sql_text.query_columns import Output, outputs
-from streamjoin.sql_text.query_places import Place, Placed, Places
-from streamjoin.sql_text.words import Text, allowed
+from streamjoin.sql_text.query_columns import Output, Place, Placed, Places, outputs
+from streamjoin.sql_text.words import allowed
 from streamjoin.windows import Rows
 
 
@@ -165,20 +163,14 @@ def plan_text(query: Query) -> str | None:
 class QueryPlan:
     """What becomes of a query."""
 
-    text: Text
-    sources: tuple[Source, ...]
-    how: str
+    query: Query
     conditions: tuple[Placed, ...]
     columns: Mapping[str, tuple[str, ...]]
     outputs: tuple[Output, ...]
     time: Mapping[str, str]
     window: Mapping[str, str | Rows]
     freshness: Mapping[str, str | Rows]
-    lateness: str | None
-    budget: Budget | None
     plan: str | None
-    strategy: str | None
-    order: str | None
 
     def at(self, *places: Place, stream: str | None = None) -> list[Placed]:
         """Conditions of some places."""
@@ -228,28 +220,22 @@ def plan_query(
     for alias, schema in by_alias.items():
         refuse_duplicates(schema.names, alias, naming)
     places = Places(query, by_alias, time_zone, naming)
-    conditions = tuple(places.all())
+    conditions = places.conditions
     _check_connected(query, conditions, by_alias, naming)
-    selected = outputs(query.items, places.scope("select"))
+    selected = outputs(query.items, places.result)
     clock = times(query, by_alias, time, naming)
     window = windows(query)
     used = {*clock.items(), *(column for one in conditions for column in one.columns)}
     used |= {column for one in selected for column in one.columns}
     return QueryPlan(
-        text=query.text,
-        sources=query.streams.sources,
-        how=query.streams.how,
+        query=query,
         conditions=conditions,
         columns={a: tuple(n for n in s.names if (a, n) in used) for a, s in by_alias.items()},
         outputs=selected,
         time=clock,
         window=window,
         freshness=freshness(query, window),
-        lateness=query.clauses.lateness,
-        budget=query.clauses.budget,
         plan=plan_text(query),
-        strategy=query.clauses.strategy,
-        order=query.clauses.order,
     )
 
 

@@ -221,11 +221,14 @@ class Translator:
         return column
 
     def _literal(self, node: Node) -> Expression:
-        return literals.string(node.name) if node.is_string else literals.number(node.name)
+        make = literals.string if node.is_string else literals.number
+        return _constant(make, node.name)
 
     def _negation(self, node: Node) -> Expression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return literals.number(f"-{node.this.name}")  # to Spark one literal, with its sign
+            return _constant(
+                literals.number, f"-{node.this.name}"
+            )  # to Spark one literal, with its sign
         return build.negate(self._operand(node.this))
 
     def _cast(self, node: Node) -> Expression:
@@ -235,15 +238,15 @@ class Translator:
         text, kind = node.this.name, (node.to.this.name, node.this.is_string)
         match kind:
             case ("BIGINT", False):
-                return literals.bigint(text)
+                return _constant(literals.bigint, text)
             case ("DOUBLE", False):
-                return literals.double(text, f"{text}D")
+                return _constant(literals.double, text, f"{text}D")
             case ("DATE", True):
-                return literals.day(text)
+                return _constant(literals.day, text)
             case ("TIMESTAMPTZ" | "TIMESTAMPLTZ", True):
-                return literals.moment(text, self._time_zone)
+                return _constant(literals.moment, text, self._time_zone)
             case ("TIMESTAMPNTZ", True):
-                return literals.local_moment(text)
+                return _constant(literals.local_moment, text)
         raise NotUnderstoodError
 
     def _between(self, node: Node) -> Expression:
@@ -277,6 +280,13 @@ class Translator:
         self, node: Node, connect: Callable[[Sequence[Expression]], Expression]
     ) -> Expression:
         return connect([self.condition(part) for part in node.flatten(unnest=False)])
+
+
+def _constant(make: Callable[..., Expression], *words: str | None) -> Expression:
+    try:
+        return make(*words)
+    except ValueError:
+        raise NotUnderstoodError from None
 
 
 _OTHERS: Final[dict[type, Callable[[Translator, Node], Expression]]] = {
