@@ -16,8 +16,7 @@ from streamjoin.cli.fields import (
     Section,
     allowed,
     check_variable,
-    missing,
-    own_words,
+    refuse,
     texts,
 )
 from streamjoin.durations import parse_duration
@@ -67,7 +66,7 @@ def _files_have_a_path(what: str) -> AfterValidator:
 
     def check(path: str | None, info: ValidationInfo) -> str | None:
         if path is None and info.data.get("type") in FILE_FORMATS:
-            raise missing(what=f"{what} {info.data['type']} files")
+            refuse(f"missing; allowed: {what} {info.data['type']} files")
         return path
 
     return AfterValidator(check)
@@ -140,7 +139,7 @@ class StreamSource(Section):
     @classmethod
     def _text_has_a_schema(cls, ddl: str | None, info: ValidationInfo) -> str | None:
         if ddl is None and info.data.get("type") in ("json", "csv"):
-            raise missing(what='the columns, such as "id BIGINT, at TIMESTAMP"')
+            refuse('missing; allowed: the columns, such as "id BIGINT, at TIMESTAMP"')
         return ddl
 
     def for_spark(self, file: Path, now: float) -> "pipeline.Source":
@@ -195,8 +194,7 @@ def _no_keys(options: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in options:
         key = _KEYS_OF_KAFKA.get(name.lower())
         if key is not None:
-            words = f"got {name!r}; allowed: the key {key} in place of it"
-            raise own_words(words)
+            refuse(f"got {name!r}; allowed: the key {key} in place of it")
     return options
 
 
@@ -265,14 +263,12 @@ def only_address(*others: str) -> BeforeValidator:
 
     def check(uri: object, info: ValidationInfo) -> object:
         if uri is not None and not isinstance(uri, str):
-            words = f"got no text; allowed: {DATABASE}"
-            raise own_words(words)
+            refuse(f"got no text; allowed: {DATABASE}")
         given = [name for name in others if info.data.get(name, True) is not None]
         given += [] if uri is None else ["uri"]
         if len(given) != 1:
             got = " and ".join(given) or "no address"
-            words = f"got {got}; allowed: one of {', '.join(('uri', *others))}"
-            raise own_words(words)
+            refuse(f"got {got}; allowed: one of {', '.join(('uri', *others))}")
         return uri
 
     return BeforeValidator(check)

@@ -12,7 +12,7 @@ from streamjoin.cli.fields import (
     Size,
     allowed,
     check_duration,
-    own_words,
+    refuse,
 )
 from streamjoin.errors import ConfigError
 from streamjoin.metrics.prometheus import address_of
@@ -57,8 +57,7 @@ class BudgetSection(Section):
         try:
             self.made()
         except ConfigError as error:
-            words = str(error).removeprefix("budget: ")
-            raise own_words(words) from None
+            refuse(str(error).removeprefix("budget: "))
         return self
 
     def made(self) -> Budget:
@@ -191,8 +190,7 @@ class TableJoinSection(Section):
     def _is_of_bytes(cls, budget: BudgetSection | None) -> BudgetSection | None:
         if budget is not None and (budget.rate or not isinstance(budget.memory, str)):
             said = budget.made().describe()
-            words = f'got {said}; allowed with a table: memory = "256 MB" and the like, and cpu'
-            raise own_words(words)
+            refuse(f'got {said}; allowed with a table: memory = "256 MB" and the like, and cpu')
         return budget
 
 

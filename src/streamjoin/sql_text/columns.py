@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streamjoin._names import ANY_CASE, Naming, backquoted, nearest, quoted
+from streamjoin._typing import Side
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.predicate.expressions import Column
 from streamjoin.errors import DataError, StreamJoinError
@@ -94,7 +95,7 @@ class Sides(Streams):
         meant = self.find(name)
         if meant is None or not meant.is_whole:
             return None
-        side = 0 if meant.aliases[0] == "left" else 1
+        side: Side = 0 if meant.aliases[0] == "left" else 1
         return Column(meant.field.type, side, meant.position, meant.field.name)
 
     def equality(self, condition: exp.Expr) -> tuple[int, int] | None:
