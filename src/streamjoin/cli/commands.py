@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ from streamjoin.cli.sql_file import read
 from streamjoin.errors import ConfigError, EngineError, StreamJoinError
 
 if TYPE_CHECKING:
-    from streamjoin.calibration import Calibration
+    from streamjoin.calibration.result import Crossover
     from streamjoin.explanations.asked import Rates, Selectivities
     from streamjoin.explanations.explanation import Explanation
 
@@ -111,8 +112,11 @@ def calibrate_command(
         print(json.dumps({**measured.to_dict(), "stored_at": str(path)}, indent=2))  # noqa: T201  # no folding
         return
     console = Console(highlight=False)
-    for table in (_operations(measured), _crossovers(measured)):
-        console.print(table)
+    costs = [(name, of, _number(getattr(measured.operations, name))) for name, of in _OPERATIONS]
+    console.print(_table("Micro-batch, ns", costs, "cost", "of", "direct"))
+    title = "Where two methods cost the same, and what is lost near it"
+    columns = ("methods", "at", "predicted", "measured", "error", "loss")
+    console.print(_table(title, map(_crossover, measured.crossovers), *columns))
     fit = measured.batch_fit
     console.print(
         f"predicted against measured time in {fit.settings} settings: "
@@ -125,29 +129,20 @@ def calibrate_command(
     console.print(f"stored at {path}", markup=False, soft_wrap=True)
 
 
-def _operations(measured: "Calibration") -> Table:
-    table = _table("Micro-batch, ns", "cost", "of", "direct")
-    for name, meaning in _OPERATIONS:
-        table.add_row(name, meaning, _number(getattr(measured.operations, name)))
-    return table
+def _crossover(each: "Crossover") -> tuple[str, ...]:
+    error = "" if each.error is None else f"{each.error:+.0%}"
+    loss = "" if each.loss is None else f"{each.loss:.0%}"
+    values = ("none" if v is None else _number(v) for v in (each.predicted, each.measured))
+    return each.methods, f"{each.size:,} stored tuples", *values, error, loss
 
 
-def _crossovers(measured: "Calibration") -> Table:
-    names = ("methods", "at", "predicted", "measured", "error", "loss")
-    table = _table("Where two methods cost the same, and what is lost near it", *names)
-    for each in measured.crossovers:
-        error = "" if each.error is None else f"{each.error:+.0%}"
-        loss = "" if each.loss is None else f"{each.loss:.0%}"
-        values = ("none" if v is None else _number(v) for v in (each.predicted, each.measured))
-        table.add_row(each.methods, f"{each.size:,} stored tuples", *values, error, loss)
-    return table
-
-
-def _table(title: str, *columns: str) -> Table:
+def _table(title: str, rows: Iterable[Sequence[str]], *columns: str) -> Table:
     table = Table(title=title, title_justify="left")
     for name in columns:
         is_text = name in ("cost", "of", "methods", "at")
         table.add_column(name, justify="left" if is_text else "right")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

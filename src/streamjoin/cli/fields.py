@@ -149,16 +149,14 @@ def check_variable(name: str) -> str:
 def _check_options(options: object) -> object:
     if not isinstance(options, Mapping):
         return options
-    return {name: _option(name, value) for name, value in options.items()}
-
-
-def _option(name: str, value: object) -> object:
-    if isinstance(value, str | int | float | FromEnvironment):
-        return value
-    if isinstance(value, Mapping) and set(value) == {"env"} and isinstance(value["env"], str):
-        return FromEnvironment(check_variable(value["env"]))
-    kinds = 'text, a number, true or false, or { env = "NAME" }'
-    refuse(f"got a {type(value).__name__} for {name!r}; allowed: {kinds}")
+    checked = dict(options)
+    for name, value in options.items():
+        if isinstance(value, Mapping) and set(value) == {"env"} and isinstance(value["env"], str):
+            checked[name] = FromEnvironment(check_variable(value["env"]))
+        elif not isinstance(value, str | int | float | FromEnvironment):
+            kinds = 'text, a number, true or false, or { env = "NAME" }'
+            refuse(f"got a {type(value).__name__} for {name!r}; allowed: {kinds}")
+    return checked
 
 
 Options = Annotated[dict[str, Any], BeforeValidator(_check_options)]

@@ -19,7 +19,6 @@ from streamjoin.cli.fields import secret_names
 from streamjoin.cli.pipeline_file import PipelineFile, Settings
 from streamjoin.cli.places import KafkaSinkSection, KafkaSourceSection, resolve
 from streamjoin.cli.sections import AVAILABLE_NOW
-from streamjoin.cli.totals import LeftOut
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.metrics.prometheus import address_of, start_exporter
@@ -60,12 +59,6 @@ class Job:
         return cls(settings, pipeline, kept, records, _comparison(settings, pipeline))
 
     @property
-    def names(self) -> dict[str, str]:
-        """What the file calls the streams that the join calls left and right."""
-        is_of_two = isinstance(self.settings, PipelineFile)
-        return dict(zip(("left", "right"), self.settings.sources, strict=True)) if is_of_two else {}
-
-    @property
     def all_rows(self) -> float:
         """After how many rows all streams have ended; of most it is not known that they do."""
         settings = self.settings
@@ -74,13 +67,6 @@ class Job:
         if self.kept_checkpoint is not None and Path(self.kept_checkpoint).exists():
             return math.inf  # some rows were read before
         return settings.all_rows()
-
-    @property
-    def left_out(self) -> LeftOut:
-        """What there is to show of its budget; a join with a table leaves nothing out."""
-        pipeline = self.pipeline
-        budget = pipeline.budget if pipeline.table is None else None
-        return LeftOut(budget, pipeline.arguments.get("shed"), is_many=pipeline.is_many)
 
 
 def _comparison(settings: Settings, pipeline: "Pipeline") -> "Comparison | None":

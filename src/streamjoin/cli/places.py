@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from streamjoin.cli.fields import (
     OPTIONS,
@@ -31,12 +31,11 @@ SINK_TYPES: Final = "parquet, kafka, postgres, console, noop or any Spark stream
 TEMPORARY_SINKS: Final = ("console", "noop")
 """There is nothing to resume, so a checkpoint may go with the run."""
 
+COLUMNS: Final = 'the columns, such as "id BIGINT, at TIMESTAMP"'
 SELECT: Any = allowed('a list of SQL expressions such as ["id", "price * 2 AS p"]', ())
 PATH: Any = allowed("a folder", None, validate_default=True)
 DATABASE: Final = 'an address such as "postgresql://user@host/database"'
-URI_ENV: Any = allowed(
-    "the name of an environment variable that has the address", None, min_length=1
-)
+URI_ENV: Any = allowed("the name of an environment variable that has the address", None)
 URI: Any = allowed(DATABASE, None, repr=False, validate_default=True)
 
 
@@ -61,13 +60,13 @@ def _seconds(duration: str) -> float:
     return parse_duration(duration, "duration") / 1e6
 
 
-def _files_have_a_path(what: str) -> AfterValidator:
-    """Refuse a source or sink of files that names no folder."""
+def _needed(formats: tuple[str, ...], what: str) -> AfterValidator:
+    """Refuse a source or sink of some formats that leaves out a key."""
 
-    def check(path: str | None, info: ValidationInfo) -> str | None:
-        if path is None and info.data.get("type") in FILE_FORMATS:
-            refuse(f"missing; allowed: {what} {info.data['type']} files")
-        return path
+    def check(value: str | None, info: ValidationInfo) -> str | None:
+        if value is None and info.data.get("type") in formats:
+            refuse(f"missing; allowed: {what.format(info.data['type'])}")
+        return value
 
     return AfterValidator(check)
 
@@ -124,23 +123,13 @@ class StreamSource(Section):
     """``[sources.NAME]`` with any other type: files, or any streaming format that Spark knows."""
 
     type: str = allowed(SOURCE_TYPES)
-    path: Annotated[str | None, _files_have_a_path("the folder of the")] = PATH
-    ddl: str | None = Field(
-        None,
-        alias="schema",
-        description='the columns, such as "id BIGINT, at TIMESTAMP"',
-        validate_default=True,
+    path: Annotated[str | None, _needed(FILE_FORMATS, "the folder of the {} files")] = PATH
+    ddl: Annotated[str | None, _needed(("json", "csv"), COLUMNS)] = allowed(
+        COLUMNS, None, alias="schema", validate_default=True
     )
     options: Options = OPTIONS
     max_files_per_trigger: int | None = allowed("a whole number, 1 or more", None, ge=1)
     select: tuple[str, ...] = SELECT
-
-    @field_validator("ddl")
-    @classmethod
-    def _text_has_a_schema(cls, ddl: str | None, info: ValidationInfo) -> str | None:
-        if ddl is None and info.data.get("type") in ("json", "csv"):
-            refuse('missing; allowed: the columns, such as "id BIGINT, at TIMESTAMP"')
-        return ddl
 
     def for_spark(self, file: Path, now: float) -> "pipeline.Source":
         """The stream."""
@@ -156,7 +145,7 @@ class SinkSection(Section):
     """``[sink]`` with files, or any format that Spark can write."""
 
     type: str = allowed(SINK_TYPES)
-    path: Annotated[str | None, _files_have_a_path("a folder for the")] = PATH
+    path: Annotated[str | None, _needed(FILE_FORMATS, "a folder for the {} files")] = PATH
     options: Options = OPTIONS
     pair_id: str | None = allowed(
         "the name of a column to add, for the pair id; or absent", None, min_length=1
@@ -207,10 +196,10 @@ class KafkaSourceSection(Section):
     type: Literal["kafka"] = allowed(SOURCE_TYPES)
     servers: str = _SERVERS
     topic: str = _TOPIC
-    ddl: str = Field(
+    ddl: str = allowed(
+        'the columns of the JSON values, such as "id BIGINT, at TIMESTAMP"',
         alias="schema",
         min_length=1,
-        description='the columns of the JSON values, such as "id BIGINT, at TIMESTAMP"',
     )
     starting: Literal["earliest", "latest"] = allowed("earliest, latest", "earliest")
     max_rows_per_trigger: int | None = allowed("a whole number, 1 or more", None, ge=1)
@@ -254,10 +243,6 @@ class KafkaSinkSection(Section):
         return kafka.KafkaSink(kafka.FORMAT, options=texts({**self.options, **own}), pair_id=key)
 
 
-def _is_set(name: str | None) -> str | None:
-    return name if name is None else check_variable(name)
-
-
 def only_address(*others: str) -> BeforeValidator:
     """Refuse an address beside one of these keys, and none at all; it is never shown."""
 
@@ -274,7 +259,7 @@ def only_address(*others: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-UriEnv = Annotated[str | None, AfterValidator(_is_set)]
+UriEnv = Annotated[str, Field(min_length=1), AfterValidator(check_variable)] | None
 
 
 class PostgresSinkSection(Section):

@@ -22,9 +22,9 @@ from rich.console import Console
 from streamjoin.cli.commands import File
 from streamjoin.cli.display import Display
 from streamjoin.cli.job import Job, recorded, recorder, start
-from streamjoin.cli.pipeline_file import Settings
+from streamjoin.cli.pipeline_file import PipelineFile, Settings
 from streamjoin.cli.sql_file import read
-from streamjoin.cli.totals import close
+from streamjoin.cli.totals import LeftOut, close
 from streamjoin.dashboard import start_dashboard
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError
@@ -111,8 +111,7 @@ def _run(spark: "SparkSession", job: Job, console: Console, recording: "Recorder
 
     duration, most = job.settings.run.duration, job.all_rows
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf
-    has_table = job.pipeline.table is not None
-    display = Display(console, job.left_out, has_table=has_table, names=job.names)
+    display = _display(job, console)
 
     def see(progress: "Progress") -> None:
         display.add(progress, recording.see(progress.joins))
@@ -128,6 +127,16 @@ def _run(spark: "SparkSession", job: Job, console: Console, recording: "Recorder
         with recorded(recording, spark, job, str(query.runId)):
             follow(query, see, should_stop, seconds)
     return display
+
+
+def _display(job: Job, console: Console) -> Display:
+    """What shows the batches; of a join with a table nothing is left out."""
+    settings, pipeline, has_table = job.settings, job.pipeline, job.pipeline.table is not None
+    budget, shed = None if has_table else pipeline.budget, pipeline.arguments.get("shed")
+    is_of_two = isinstance(settings, PipelineFile)
+    names = dict(zip(("left", "right"), settings.sources, strict=True)) if is_of_two else {}
+    left_out = LeftOut(budget, shed, is_many=pipeline.is_many)
+    return Display(console, left_out, has_table=has_table, names=names)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from streamjoin.cli.fields import (
     Section,
     Size,
     allowed,
-    check_duration,
     refuse,
 )
 from streamjoin.errors import ConfigError
@@ -197,17 +196,14 @@ class TableJoinSection(Section):
 class RunSection(Section):
     """``[run]``: when to run, for how long, and where to remember how far it came."""
 
-    trigger: str = allowed('"available-now" or a duration such as "2 seconds"', AVAILABLE_NOW)
+    trigger: Literal["available-now"] | Duration = allowed(
+        '"available-now" or a duration such as "2 seconds"', AVAILABLE_NOW
+    )
     duration: Duration | None = allowed('a duration such as "60 seconds"; or absent', None)
     checkpoint: str | None = allowed("a folder; or absent", None)
     compare: bool = allowed(
         "true or false: whether the summary says what others would have found", False, strict=True
     )
-
-    @field_validator("trigger")
-    @classmethod
-    def _known_trigger(cls, trigger: str) -> str:
-        return trigger if trigger == AVAILABLE_NOW else check_duration(trigger)
 
 
 class MetricsSection(Section):

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 from urllib.parse import quote
 
 from streamjoin.cli import pipeline_file, sections
@@ -106,10 +106,7 @@ class GeneratorTableSection(Section):
     seed: int = allowed("a whole number, 0 or more", 0, ge=0)
     is_copied: bool = COPY
 
-    @property
-    def name(self) -> str:
-        """What the table is called on the screen."""
-        return "people"
+    name: ClassVar[str] = "people"
 
     def open(self, file: Path) -> "Table":
         """The table, written unless it is there."""
