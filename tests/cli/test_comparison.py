@@ -9,7 +9,7 @@ import pytest
 
 from streamjoin import oracle
 from streamjoin.cli.comparison import Comparison, Outcome, RandomDrop
-from streamjoin.cli.job import Job
+from streamjoin.cli.run import Job
 from streamjoin.cli.totals import compared_rows
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics

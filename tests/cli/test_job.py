@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pytest
 from rich.console import Console
 
-from streamjoin.cli.job import Job, _explained, recorder
+from streamjoin.cli.run import Job, _explained, recorder
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import read_records

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from streamjoin.cli.app import run_app
-from streamjoin.cli.job import spark_needs
 from streamjoin.cli.pipeline_file import PipelineFile
 from streamjoin.cli.places import KafkaSourceSection
+from streamjoin.cli.run import spark_needs
 from streamjoin.cli.sql_file import load_sql
 from streamjoin.cli.table_file import SqlSection, TableFile, load_toml
 from streamjoin.errors import ConfigError

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 import streamjoin as sj
 from benchmarks.table_server import Server, missing
-from streamjoin.cli.job import spark_needs
+from streamjoin.cli.run import spark_needs
 from streamjoin.cli.table_file import load_toml
 from streamjoin.errors import ConfigError, DataError, StateError, TableError
 from streamjoin.spark.sinks import server as speaking

@@ -3,10 +3,9 @@
 Reading order: `app` (the commands and how they fail). What a file may say: `fields` (how keys are
 checked, mistakes as sentences), `places` (sources and sinks, also in Spark's words), `sections`
 (the join and the run). Files: `pipeline_file` (what all have; two streams), `table_file` (a stream
-and a table), `sql_file`. Running one: `job` (what a run needs and writes down, Spark as the file
-asks for it), `run` (from the file to the summary), `display` (progress on the terminal), `totals`
-(what it adds up to, and the summary), `comparison` (what others would have found). Other commands:
-`commands`.
+and a table), `sql_file`. Running one: `run` (from the file to the summary), `display` (progress on
+the terminal), `totals` (what it adds up to, and the summary), `comparison` (what others would have
+found). Other commands: `commands`.
 """
 
 from streamjoin.errors import MissingExtraError

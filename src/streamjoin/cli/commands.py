@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from streamjoin.cli.job import borrowed
 from streamjoin.cli.pipeline_file import Settings
+from streamjoin.cli.run import File, borrowed
 from streamjoin.cli.sql_file import read
 from streamjoin.errors import ConfigError, EngineError, StreamJoinError
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from streamjoin.explanations.asked import Rates, Selectivities
     from streamjoin.explanations.explanation import Explanation
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline file: *.toml or *.sql.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 _OPERATIONS = (
     ("compare", "one tuple compared in a scan"),

@@ -20,7 +20,7 @@ from streamjoin.metrics.words import NOT_KNOWN, size
 if TYPE_CHECKING:
     from streamjoin.cli.comparison import Comparison, Outcome
     from streamjoin.cli.display import Display
-    from streamjoin.cli.job import Job
+    from streamjoin.cli.run import Job
     from streamjoin.metrics.progress import Progress
 
 Row = tuple[str, str]

@@ -75,17 +75,41 @@ def times(
 ) -> dict[str, str]:
     """The event-time column of each stream: of TIME, of `time`, or its only timestamp."""
     given = _by_source(query, "TIME", query.clauses.time)
-    columns = {}
-    for source in query.streams.sources:
-        alias, schema = source.alias, schemas[source.alias]
-        clause = given.get(alias)
-        name = str(clause.value) if clause else _argument(time, source)
-        start = clause.start if clause else source.start
-        if name is None:
-            columns[alias] = _only(query, source, schema)
-        else:
-            columns[alias] = _timestamp(query, start, alias, schema, name, naming)
-    return columns
+    return {
+        source.alias: _time(query, source, given.get(source.alias), time, schema, naming)
+        for source, schema in zip(query.streams.sources, schemas.values(), strict=True)
+    }
+
+
+def _time(
+    query: Query,
+    source: Source,
+    clause: Given | None,
+    time: object,
+    schema: pa.Schema,
+    naming: Naming,
+) -> str:
+    alias = source.alias
+    name = str(clause.value) if clause else _argument(time, source)
+    start = clause.start if clause else source.start
+    if name is None:
+        names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+        if len(names) == 1:
+            return str(names[0])
+        has = f"timestamps {', '.join(names)}" if names else "no timestamp"
+        what = f"stream {alias!r} has {has}; allowed: one, or a clause such as TIME "
+        what += f"{alias}.{names[0] if names else 'column'}"
+        raise query.text.error(start, what, DataError)
+    at = naming.find(schema.names, name)
+    if at is None:
+        what = f"TIME: {alias} has no column {name!r}; {allowed(schema.names, name)}"
+        raise query.text.error(start, what, DataError)
+    field = schema.field(at)
+    if not pa.types.is_timestamp(field.type):
+        what = f"TIME: {alias}.{field.name} has type {kind_name(field.type)}; "
+        what += "allowed: timestamp or timestamp_ntz"
+        raise query.text.error(start, what, DataError)
+    return str(field.name)
 
 
 def _argument(time: object, source: Source) -> str | None:
@@ -96,33 +120,6 @@ def _argument(time: object, source: Source) -> str | None:
     names = list(time)
     places = (ANY_CASE.find(names, key) for key in (source.alias, source.stream))
     return next((time[names[at]] for at in places if at is not None), None)
-
-
-def _timestamp(
-    query: Query, start: int, alias: str, schema: pa.Schema, name: str, naming: Naming
-) -> str:
-    at = naming.find(schema.names, name)
-    if at is None:
-        what = f"TIME: {alias} has no column {name!r}; {allowed(schema.names, name)}"
-        raise query.text.error(start, what, DataError)
-    field = schema.field(at)
-    if not pa.types.is_timestamp(field.type):
-        what = (
-            f"TIME: {alias}.{field.name} has type {kind_name(field.type)}; "
-            "allowed: timestamp or timestamp_ntz"
-        )
-        raise query.text.error(start, what, DataError)
-    return str(field.name)
-
-
-def _only(query: Query, source: Source, schema: pa.Schema) -> str:
-    names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-    if len(names) == 1:
-        return str(names[0])
-    has = f"timestamps {', '.join(names)}" if names else "no timestamp"
-    example = names[0] if names else "column"
-    what = f"stream {source.alias!r} has {has}; allowed: one, or a clause such as TIME "
-    raise query.text.error(source.start, f"{what}{source.alias}.{example}", DataError)
 
 
 def _by_source(query: Query, word: str, given: Sequence[Given]) -> dict[str, Given]:
@@ -136,15 +133,14 @@ def _by_source(query: Query, word: str, given: Sequence[Given]) -> dict[str, Giv
             raise query.text.error(one.start, what + allowed(aliases, one.stream))
     chosen = {}
     for source in sources:
-        by_name = (
+        said = [
             one
-            for name in (source.alias, source.stream, None)
+            for name in (source.alias, source.stream, "")
             for one in given
-            if ANY_CASE.same(one.stream or "", name or "")
-        )
-        first = next(by_name, None)
-        if first is not None:
-            chosen[source.alias] = first
+            if ANY_CASE.same(one.stream or "", name)
+        ]
+        if said:
+            chosen[source.alias] = said[0]
     return chosen
 
 
