@@ -64,9 +64,8 @@ def explain_command(
         try:
             svg.write_text(explanation.to_svg(), encoding="utf-8")
         except OSError as error:
-            raise ConfigError.at(
-                "--svg", f"{str(svg)!r}: {error.strerror}", "a file that can be written"
-            ) from None
+            got = f"{str(svg)!r}: {error.strerror}"
+            raise ConfigError.at("--svg", got, "a file that can be written") from None
     if as_json:
         print(explanation.to_json())  # noqa: T201  # no console's folding
         return

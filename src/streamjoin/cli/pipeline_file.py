@@ -253,10 +253,9 @@ def _check_comparable(made: PipelineFile) -> None:
     fits = generated and chooses and all(isinstance(one, str) for one in made.join.windows)
     expect(fits, "run.compare", f"got true; allowed with: {COMPARABLE}")
     begins_anew = made.sink.type in places.TEMPORARY_SINKS and made.sink.path is None
-    what = (
-        "got true; allowed with: a console or noop sink and no checkpoint, so that a run is whole"
-    )
-    expect(begins_anew and made.run.checkpoint is None, "run.compare", what)
+    whole = "a console or noop sink and no checkpoint, so that a run is whole"
+    is_whole = begins_anew and made.run.checkpoint is None
+    expect(is_whole, "run.compare", f"got true; allowed with: {whole}")
 
 
 def spark_settings(table: Any) -> dict[str, str]:

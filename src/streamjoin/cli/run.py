@@ -123,9 +123,8 @@ def recorder(job: Job, console: Console) -> Iterator[Recorder]:
         host, port = address_of(prometheus)
         exporter = start_exporter(port, host)
     except ConfigError as error:
-        raise ConfigError(
-            f"{file}: key `metrics.prometheus`: {str(error).removeprefix('port: ')}"
-        ) from None
+        what = str(error).removeprefix("port: ")
+        raise ConfigError(f"{file}: key `metrics.prometheus`: {what}") from None
     with exporter:
         console.print(f"Numbers for Prometheus: {exporter.url}", soft_wrap=True)
         yield Recorder(file.stem, [*takers, exporter.see])
@@ -268,9 +267,8 @@ def run_command(
 def _at(master: str, spark: Mapping[str, str]) -> dict[str, str]:
     """Spark's settings with this master."""
     if not re.fullmatch(r"local(\[.*\])?|spark://.*|k8s://.*|yarn", master):
-        raise ConfigError.at(
-            "--master", repr(master), "local[N], spark://HOST:PORT, yarn or k8s://https://HOST:PORT"
-        )
+        masters = "local[N], spark://HOST:PORT, yarn or k8s://https://HOST:PORT"
+        raise ConfigError.at("--master", repr(master), masters)
     others = {key: value for key, value in spark.items() if key != "spark.master"}
     return {**others, "master": master}
 

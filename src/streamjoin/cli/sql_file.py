@@ -95,16 +95,11 @@ def load_sql(file: Path) -> SqlFile:
         raise _at(script, 0, error) from None
     for stream in script.streams:
         if is_endless(sources[stream.name]) and target.every is None:
-            what = (
-                f"{stream.name} has no end; allowed: an option seconds, or INSERT INTO ... EVERY 2 "
-                "SECONDS"
-            )
-            raise script.text.error(stream.start, what)
+            ends = "an option seconds, or INSERT INTO ... EVERY 2 SECONDS"
+            raise script.text.error(stream.start, f"{stream.name} has no end; allowed: {ends}")
     if needs_checkpoint(sink) and target.checkpoint is None:
-        what = (
-            "no CHECKPOINT; allowed: CHECKPOINT 'folder' "
-            f"(a {target.format} sink has no place for it by itself)"
-        )
+        why = f"a {target.format} sink has no place for it by itself"
+        what = f"no CHECKPOINT; allowed: CHECKPOINT 'folder' ({why})"
         raise script.text.error(target.start, what)
     return SqlFile(
         file=file,

@@ -101,10 +101,9 @@ class Scope(Streams):
         if alias is not None:
             known = self.schemas[alias].names
             is_dotted = len(texts) > 1 and self.naming.find(known, dotted) is not None
-            choice = f"allowed: {quoted(alias)}.{backquoted(dotted)}"
-            what = (
-                f"{alias} has no column {name!r}; {choice if is_dotted else allowed(known, name)}"
-            )
+            dotted_one = f"allowed: {quoted(alias)}.{backquoted(dotted)}"
+            choices = dotted_one if is_dotted else allowed(known, name)
+            what = f"{alias} has no column {name!r}; {choices}"
         elif several:
             choices = ", ".join(f"{alias}.{quoted(name)}" for alias in several)
             what = f"several streams have a column {name!r}; allowed: {choices}"
@@ -313,17 +312,15 @@ class Places:
                 yield token.start, left, right
 
     def _equal(self, start: int, left: Name, right: Name) -> Placed:
+        columns = [(name.aliases[0], name.field.name) for name in (left, right)]
         text, sql = (
-            " = ".join(
-                f"{quote(name.aliases[0])}.{quote(name.field.name)}" for name in (left, right)
-            )
+            " = ".join(f"{quote(alias)}.{quote(name)}" for alias, name in columns)
             for quote in (quoted, backquoted)
         )
         placed = self._placed(Part(sql, 0, parse_one(sql, read="spark")), "on", self.on)
         if placed.place != "key":
-            what = (
-                f"USING ({left.field.name}): the two columns cannot be keys; allowed: equal types"
-            )
+            name = columns[0][1]
+            what = f"USING ({name}): the two columns cannot be keys; allowed: equal types"
             raise self.query.text.error(start, what, DataError)
         return replace(placed, text=text, start=start)
 

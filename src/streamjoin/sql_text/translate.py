@@ -134,19 +134,17 @@ def _check(side: tuple[Column, ...], text: str, *, weighted: bool) -> None:
     else:
         fits = _is_array(items.type) and (not weighted or _is_array(weights.type))
     if not fits:
-        wanted = f"a map, or {_TWO_ARRAYS}" if as_map else "arrays"
-        kinds = " and ".join(f"{c.describe()} is {kind_name(c.type)}" for c in side)
-        raise DataError(f"where: in {text} {kinds}; allowed: {wanted}")
+        raise _unfit(text, side, f"a map, or {_TWO_ARRAYS}" if as_map else "arrays")
     if not can_be_item(_item_type(items.type)):
-        raise DataError(
-            f"where: in {text} {items.describe()} is {kind_name(items.type)}; allowed: {_ITEMS}"
-        )
+        raise _unfit(text, [items], _ITEMS)
     weight = weights.type.item_type if as_map else weights.type.value_type
     if weighted and not is_number(weight):
-        kind = kind_name(weights.type)
-        raise DataError(
-            f"where: in {text} {weights.describe()} is {kind}; allowed: weights that are numbers"
-        )
+        raise _unfit(text, [weights], "weights that are numbers")
+
+
+def _unfit(text: str, columns: Sequence[Column], allowed: str) -> DataError:
+    kinds = " and ".join(f"{c.describe()} is {kind_name(c.type)}" for c in columns)
+    return DataError(f"where: in {text} {kinds}; allowed: {allowed}")
 
 
 def _is_array(kind: pa.DataType) -> bool:
