@@ -176,6 +176,9 @@ def test_outer_joins_filter_only_what_does_not_change_them(
          + TAIL, ["a.x AS p", "p + 1 AS q", "b.of.z", "transform(array(1), v -> v + b.y) AS w"]),
         ("SELECT * FROM t a, t b WHERE a.k = b.k AND a.x < b.x WINDOW 1 DAY",
          [f"{s}.{c} AS {s}_{c}" for s in "ab" for c in ("k", "x", "name", "ts")]),
+        ("SELECT * FROM u a JOIN t b ON a.k = b.k JOIN t c USING (x) WINDOW 1 DAY",
+         ["a.k AS a_k", "a.y AS y", "a.at AS at", "a.of AS of", "b.k AS b_k", "b.x AS x",
+          "b.name AS b_name", "b.ts AS b_ts", "c.k AS c_k", "c.name AS c_name", "c.ts AS c_ts"]),
     ],
 )  # fmt: skip
 def test_what_is_selected(text: str, selected: list[str]) -> None:
