@@ -128,7 +128,7 @@ def _explain_file(
             "frame", repr(str(path)), "a DataFrame or a pipeline file (*.toml, *.sql)"
         )
     try:
-        from streamjoin.cli.commands import explain_settings
+        from streamjoin.cli.app import explain_settings
         from streamjoin.cli.sql_file import read
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("streamjoin"):

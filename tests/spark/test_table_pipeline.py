@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from streamjoin.cli.commands import explain_settings
+from streamjoin.cli.app import explain_settings
 from streamjoin.cli.display import Display
 from streamjoin.cli.sql_file import read
 from streamjoin.cli.totals import summary

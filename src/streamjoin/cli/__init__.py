@@ -5,7 +5,7 @@ checked, mistakes as sentences), `places` (sources and sinks, also in Spark's wo
 (the join and the run). Files: `pipeline_file` (what all have; two streams), `table_file` (a stream
 and a table), `sql_file`. Running one: `run` (from the file to the summary), `display` (progress on
 the terminal), `totals` (what it adds up to, and the summary), `comparison` (what others would have
-found). Other commands: `commands`.
+found).
 """
 
 from streamjoin.errors import MissingExtraError
