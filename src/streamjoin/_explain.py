@@ -128,9 +128,10 @@ def _explain_file(
             "frame", repr(str(path)), "a DataFrame or a pipeline file (*.toml, *.sql)"
         )
     try:
-        from streamjoin.cli.explain import explain_file
+        from streamjoin.cli.app import explain_settings
+        from streamjoin.cli.sql_file import read
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("streamjoin"):
             raise
         raise MissingExtraError.of(extra="cli", module=error.name or "") from None
-    return explain_file(Path(path), rates, selectivities)
+    return explain_settings(read(Path(path)), rates, selectivities)

@@ -170,7 +170,7 @@ def test_errors_are_one_sentence(
         raise error
 
     monkeypatch.delenv("STREAMJOIN_DEBUG", raising=False)
-    monkeypatch.setattr("streamjoin.cli.app.run_command", fail)
+    monkeypatch.setattr("streamjoin.cli.run.read", fail)
     assert run_app(["run", "a.toml"]) == code
     assert capsys.readouterr().err == sentence
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streamjoin.calibration import Calibration, load
-from streamjoin.cli.calibrate import calibrate_command
+from streamjoin.cli.app import calibrate_command
 from streamjoin.errors import EngineError
 from tests.test_calibration import FOUND
 

@@ -9,13 +9,12 @@ import pytest
 
 from streamjoin import oracle
 from streamjoin.cli.comparison import Comparison, Outcome, RandomDrop
-from streamjoin.cli.job import Job
-from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.summary import compared_rows
+from streamjoin.cli.run import Job
+from streamjoin.cli.totals import compared_rows
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.workloads import Burst, GeneratedStream
-from tests.cli.test_pipeline_file import COMPARED, write
+from tests.cli.test_pipeline_file import COMPARED, load, write
 
 WINDOW = 2_000_000
 STREAMS = (

@@ -6,8 +6,7 @@ from rich.console import Console
 
 from streamjoin.budget import Budget
 from streamjoin.cli.display import Display
-from streamjoin.cli.summary import summary
-from streamjoin.cli.totals import LeftOut, Totals, clock
+from streamjoin.cli.totals import LeftOut, Totals, clock, summary
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.progress import Progress
 from streamjoin.metrics.records import Decision

@@ -9,13 +9,12 @@ from urllib.request import urlopen
 import pytest
 from rich.console import Console
 
-from streamjoin.cli.job import Job, _explained, recorder
-from streamjoin.cli.pipeline_file import load
+from streamjoin.cli.run import Job, _explained, recorder
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import read_records
 from streamjoin.spark.secrets import keep
-from tests.cli.test_pipeline_file import GOOD, write
+from tests.cli.test_pipeline_file import GOOD, load, write
 
 KEPT = GOOD.replace('"noop"', '"parquet"\npath = "out"')
 

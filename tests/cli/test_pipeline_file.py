@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 
 from streamjoin.budget import Budget
-from streamjoin.cli.pipeline_file import load
+from streamjoin.cli.pipeline_file import PipelineFile
 from streamjoin.cli.places import GeneratorSource, StreamSource
 from streamjoin.cli.sections import RowsWindow
+from streamjoin.cli.table_file import load_toml
 from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 
@@ -32,18 +33,42 @@ def write(folder: Path, text: str) -> Path:
     return file
 
 
+def load(file: Path) -> PipelineFile:
+    settings = load_toml(file)
+    assert isinstance(settings, PipelineFile)
+    return settings
+
+
 def test_a_good_file_is_read(tmp_path: Path) -> None:
     settings = load(write(tmp_path, GOOD))
-    assert settings.names == ("calls", "trades")
-    assert isinstance(settings.left, GeneratorSource)
-    assert isinstance(settings.right, StreamSource)
+    assert tuple(settings.sources) == ("calls", "trades")
+    assert isinstance(settings.sources["calls"], GeneratorSource)
+    assert isinstance(settings.sources["trades"], StreamSource)
     assert settings.join.time == ("called_at", "traded_at")
     assert settings.join.lateness == "0 seconds"
 
 
 def test_sides_may_be_named(tmp_path: Path) -> None:
     text = GOOD.replace("[join]", '[join]\nleft = "trades"\nright = "calls"')
-    assert load(write(tmp_path, text)).names == ("trades", "calls")
+    assert tuple(load(write(tmp_path, text)).sources) == ("trades", "calls")
+
+
+@pytest.mark.parametrize(
+    ("toml", "line"),
+    [
+        (
+            'how = "left"\nwindow = ["10 s", { rows = 5 }]',
+            "Left join of calls with trades on person within 10 s / 5 rows",
+        ),
+        (
+            'window = "10 s"\nbudget = { rate = 1000 }',
+            "Inner join of calls with trades on person within 10 s, on a budget of 1,000 tuples/s",
+        ),
+    ],
+)
+def test_what_is_joined_in_a_line(tmp_path: Path, toml: str, line: str) -> None:
+    text = GOOD.replace('window = "10 seconds"', toml)
+    assert load(write(tmp_path, text)).headline() == line
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from streamjoin.cli.app import run_app
-from streamjoin.cli.pipeline_file import PipelineFile, load
-from streamjoin.cli.places import KafkaSourceSection, SqlSection
-from streamjoin.cli.session import spark_needs
+from streamjoin.cli.pipeline_file import PipelineFile
+from streamjoin.cli.places import KafkaSourceSection
+from streamjoin.cli.run import spark_needs
 from streamjoin.cli.sql_file import load_sql
-from streamjoin.cli.table_file import TableFile, load_toml
+from streamjoin.cli.table_file import SqlSection, TableFile, load_toml
 from streamjoin.errors import ConfigError
 from streamjoin.spark.kafka import KafkaSink, KafkaSource, connector_jars
-from streamjoin.spark.pipeline import BatchSink, JoinPipeline, Sink, SqlPipeline
+from streamjoin.spark.pipeline import BatchSink, Pipeline, Sink
 from streamjoin.spark.secrets import hide, keep
 from streamjoin.spark.sinks.postgres import PostgresSink
-from tests.cli.test_pipeline_file import write
+from tests.cli.test_pipeline_file import load, write
 
 SECRET = "c0rrect-h0rse"
 KAFKA = """
@@ -62,14 +62,14 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STREAMJOIN_JARS", str(tmp_path / "jars"))
 
 
-def planned(folder: Path, text: str) -> tuple[PipelineFile, JoinPipeline]:
+def planned(folder: Path, text: str) -> tuple[PipelineFile, Pipeline]:
     settings = load(write(folder, text))
     return settings, settings.plan(0.0, folder)
 
 
 def test_topics_as_sources(tmp_path: Path) -> None:
     _, made = planned(tmp_path, KAFKA)
-    left, right = made.left, made.right
+    left, right = made.streams.values()
     assert isinstance(left, KafkaSource)
     assert left.schema == "person BIGINT, called_at TIMESTAMP"
     assert left.options == {
@@ -118,7 +118,7 @@ def test_a_table_of_postgres_beside_a_stream(tmp_path: Path) -> None:
     settings = load_toml(write(tmp_path, TABLE))
     assert isinstance(settings, TableFile)
     assert isinstance(settings.table, SqlSection)
-    assert isinstance(settings.stream, KafkaSourceSection)
+    assert isinstance(settings.sources["calls"], KafkaSourceSection)
 
 
 SQL = """
@@ -130,7 +130,7 @@ SELECT c.person FROM calls c, trades t WHERE c.person = t.value WINDOW 5 MINUTES
 """
 
 
-def planned_sql(folder: Path, text: str) -> SqlPipeline:
+def planned_sql(folder: Path, text: str) -> Pipeline:
     file = folder / "p.sql"
     file.write_text(text, encoding="utf-8")
     return load_sql(file).plan(0.0, folder)
@@ -254,7 +254,7 @@ def test_the_command_line_hides_secrets(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(keep(SECRET))
 
-    monkeypatch.setattr("streamjoin.cli.app.run_command", fail)
+    monkeypatch.setattr("streamjoin.cli.run.read", fail)
     for debug in ("", "1"):
         monkeypatch.setenv("STREAMJOIN_DEBUG", debug)
         assert run_app(["run", "a.toml"]) == 1

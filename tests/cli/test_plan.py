@@ -6,14 +6,13 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
-from streamjoin.cli.pipeline_file import load
 from streamjoin.cli.places import GeneratorSource
 from streamjoin.durations import parse_duration
 from streamjoin.local import run
 from streamjoin.metrics import JoinCounts
 from streamjoin.spark.generator import stream_of
 from streamjoin.workloads import Burst, GeneratedStream
-from tests.cli.test_pipeline_file import GOOD, write
+from tests.cli.test_pipeline_file import GOOD, load, write
 
 SCRATCH = Path("/scratch")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -25,7 +24,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     folder = tmp_path / "pipelines"
     folder.mkdir()
     made = load(write(folder, text)).plan(0.0, SCRATCH)
-    assert made.right.path == str(folder / "trades")
+    assert made.streams["trades"].path == str(folder / "trades")
     assert made.sink.place == str(tmp_path / "out")
     assert made.checkpoint == str(tmp_path / "out_checkpoint")
 
@@ -43,19 +42,24 @@ def test_generated_streams_begin_together(tmp_path: Path) -> None:
     generated = 'type = "generator"\ndisorder = "1 s"\ncycle = "1 min"\nlag = "500 ms"'
     text = GOOD.replace('type = "parquet"\npath = "trades"', generated)
     made = load(write(tmp_path, text)).plan(100.0, SCRATCH)
-    assert made.left.options["start"] == made.right.options["start"] == "100.0"
-    assert made.right.options["disorder_ms"] == "1000"
-    assert made.right.options["backlog_seconds"] == "10.0"
-    assert (made.right.options["cycle_s"], made.right.options["lag_s"]) == ("60.0", "0.5")
-    assert "seconds" not in made.right.options
+    assert (
+        made.streams["calls"].options["start"] == made.streams["trades"].options["start"] == "100.0"
+    )
+    assert made.streams["trades"].options["disorder_ms"] == "1000"
+    assert made.streams["trades"].options["backlog_seconds"] == "10.0"
+    assert (made.streams["trades"].options["cycle_s"], made.streams["trades"].options["lag_s"]) == (
+        "60.0",
+        "0.5",
+    )
+    assert "seconds" not in made.streams["trades"].options
 
 
 def test_a_burst_is_told_in_seconds(tmp_path: Path) -> None:
     burst = 'type = "generator"\nburst = { at = "1 min", lasting = "500 ms", times = 4 }'
     made = load(write(tmp_path, GOOD.replace('type = "generator"', burst))).plan(0.0, SCRATCH)
-    told = {k: v for k, v in made.left.options.items() if k.startswith("burst")}
+    told = {k: v for k, v in made.streams["calls"].options.items() if k.startswith("burst")}
     assert told == {"burst_at_s": "60.0", "burst_lasting_s": "0.5", "burst_times": "4.0"}
-    assert stream_of(made.left.options).burst == Burst(60.0, 0.5, 4.0)
+    assert stream_of(made.streams["calls"].options).burst == Burst(60.0, 0.5, 4.0)
 
 
 def test_all_rows_of_streams_that_end(tmp_path: Path) -> None:
@@ -70,12 +74,12 @@ def test_all_rows_of_streams_that_end(tmp_path: Path) -> None:
 def test_options_are_written_for_spark(tmp_path: Path) -> None:
     more = 'path = "trades"\nmax_files_per_trigger = 2\noptions = {mergeSchema = true}'
     made = load(write(tmp_path, GOOD.replace('path = "trades"', more))).plan(0.0, SCRATCH)
-    assert made.right.options == {"mergeSchema": "true", "maxFilesPerTrigger": "2"}
+    assert made.streams["trades"].options == {"mergeSchema": "true", "maxFilesPerTrigger": "2"}
 
 
 def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
     made = load(write(tmp_path, GOOD)).plan(0.0, SCRATCH)
-    assert made.join == {
+    assert made.arguments == {
         "on": "person",
         "where": None,
         "how": "inner",
@@ -99,7 +103,7 @@ def test_join_arguments_are_those_of_the_library(tmp_path: Path) -> None:
         "shards": None,
         "hot_keys": "/scratch/checkpoint_hot_keys",
     }
-    assert made.join.keys() < inspect.signature(sj.join).parameters.keys()
+    assert made.arguments.keys() < inspect.signature(sj.join).parameters.keys()
     assert made.trigger == "2 seconds"
 
 
@@ -110,7 +114,7 @@ def test_a_budget_is_that_of_the_library(tmp_path: Path) -> None:
     split = "ra+tc+jd"
     utility = ["worth", ""]
     weights = true"""
-    made = load(write(tmp_path, GOOD.replace("[join]", keys))).plan(0.0, SCRATCH).join
+    made = load(write(tmp_path, GOOD.replace("[join]", keys))).plan(0.0, SCRATCH).arguments
     assert made["budget"] == sj.Budget(cpu="200 ms", memory=sj.rows(9))
     assert (made["shed"], made["split"]) == (["selective", "lag"], "ra+tc+jd")
     assert (made["utility"], made["weights"]) == (("worth", None), True)
@@ -121,8 +125,8 @@ def test_windows_of_rows_and_the_folder_of_late_rows(tmp_path: Path) -> None:
     folder = tmp_path / "pipelines"
     folder.mkdir()
     made = load(write(folder, text)).plan(0.0, SCRATCH)
-    assert made.join["window"] == ("10 seconds", sj.rows(7))
-    assert made.join["late_rows"] == str(tmp_path / "late")
+    assert made.arguments["window"] == ("10 seconds", sj.rows(7))
+    assert made.arguments["late_rows"] == str(tmp_path / "late")
 
 
 @pytest.mark.parametrize("name", ["similar_news", "related_alerts", "calls_and_trades_overloaded"])
@@ -130,14 +134,14 @@ def test_the_examples_on_a_budget_find_something(name: str) -> None:
     """Without Spark: some seconds of the generated streams, joined as the file says."""
     settings = load(EXAMPLES / f"{name}.toml")
     tables = []
-    for source in (settings.left, settings.right):
+    for source in settings.sources.values():
         assert isinstance(source, GeneratorSource)
         lag_s = parse_duration(source.lag, "lag") / 4e6  # of 6 seconds instead of a minute
         stream = GeneratedStream(
             source.workload, source.rate / 8, source.keys, source.skew, cycle_s=10.0, lag_s=lag_s
         )
         tables.append(pa.Table.from_batches([stream.rows(0, round(6 * stream.rate_per_second))]))
-    made = settings.plan(0.0, SCRATCH).join
+    made = settings.plan(0.0, SCRATCH).arguments
     arguments = {name: value for name, value in made.items() if name not in ONLY_ON_SPARK}
     total = sum(
         (step.metrics.without_state() for step in run(tables[0], tables[1], **arguments)),
@@ -150,4 +154,4 @@ def test_the_examples_on_a_budget_find_something(name: str) -> None:
 def test_times_may_be_ahead_without_a_bound(tmp_path: Path) -> None:
     text = GOOD.replace("[join]", '[join]\nahead = "unlimited"')
     made = load(write(tmp_path, text)).plan(0.0, SCRATCH)
-    assert made.join["ahead"] is None
+    assert made.arguments["ahead"] is None

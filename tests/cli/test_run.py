@@ -8,7 +8,7 @@ import pytest
 from streamjoin.cli.app import run_app
 from streamjoin.cli.places import KafkaSourceSection
 from streamjoin.cli.run import signals
-from streamjoin.cli.table_file import TableFile, load_toml
+from streamjoin.cli.table_file import load_toml
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PIPELINE = """
@@ -56,6 +56,6 @@ def test_a_port_is_for_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
 def test_the_examples_are_good_files(file: Path) -> None:
     settings = load_toml(file)
-    stream = settings.stream if isinstance(settings, TableFile) else settings.left
+    stream = next(iter(settings.sources.values()))
     has_end = settings.run.duration or getattr(stream, "seconds", None)
     assert has_end or isinstance(stream, KafkaSourceSection)  # a topic has none

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from streamjoin.budget import Budget
-from streamjoin.cli.display import Display
-from streamjoin.cli.screen import HEAT
+from streamjoin.cli.display import HEAT, Display
 from streamjoin.cli.totals import LeftOut
 from streamjoin.metrics import BasicWindows, InputMetrics, JoinMetrics, TableMetrics
 from streamjoin.metrics.progress import Progress
@@ -43,7 +42,7 @@ def drawn(width: int, height: int, *batches: JoinMetrics, **more: object) -> lis
         made = replace(metrics, batch=number)
         decided = [replace(DECIDED, batch=number)] if metrics.selective else []
         display.add(Progress(number, 2.0 * number, 1.5, made.rows_in, made.pairs, (made,)), decided)
-    console.print(display.screen)
+    console.print(display)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
@@ -119,7 +118,7 @@ def test_a_terminal_without_blocks_gets_letters() -> None:
     display = Display(console, names=NAMES)
     display.add(Progress(0, 2.0, 1.5, 10, 5, (PART,)))
     with console.capture() as captured:
-        console.print(display.screen)
+        console.print(display)
     assert "##" in captured.get()
     assert captured.get().isascii()
 

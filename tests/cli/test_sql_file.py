@@ -60,11 +60,11 @@ def test_a_file_becomes_a_pipeline(tmp_path: Path) -> None:
     files = made.streams["files"]
     assert (files.path, files.schema) == (str(tmp_path / "data"), "k BIGINT, at TIMESTAMP")
     assert files.options == {"maxFilesPerTrigger": "1"}
-    assert made.settings["lateness"] == "2 SECONDS"
-    assert made.settings["hot_keys"] == f"{made.checkpoint}_hot_keys"
+    assert made.arguments["lateness"] == "2 SECONDS"
+    assert made.arguments["hot_keys"] == f"{made.checkpoint}_hot_keys"
     many = load_sql(EXAMPLES / "called_twice.sql").plan(7.0, tmp_path)
-    assert many.settings["shared"] == f"{many.checkpoint}_shared"
-    assert "hot_keys" not in many.settings
+    assert many.arguments["shared"] == f"{many.checkpoint}_shared"
+    assert "hot_keys" not in many.arguments
 
 
 @pytest.mark.parametrize(

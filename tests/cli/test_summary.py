@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from streamjoin.cli.display import Display
-from streamjoin.cli.summary import summary
+from streamjoin.cli.totals import summary
 from streamjoin.metrics import InputMetrics, JoinMetrics, TableMetrics
 from streamjoin.metrics.progress import Progress
 

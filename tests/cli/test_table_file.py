@@ -55,14 +55,14 @@ def loaded(folder: Path, text: str) -> TableFile:
 
 def test_a_parquet_table(folder: Path) -> None:
     settings = loaded(folder, GOOD)
-    assert isinstance(settings.stream, GeneratorSource)
+    assert isinstance(settings.sources["calls"], GeneratorSource)
     assert settings.headline() == "Inner join of calls with the table people on person"
     made = settings.plan(7.0, SCRATCH)
     assert isinstance(made.table, ParquetTable)
     assert (made.table.path, made.table.key) == (str(folder / "people"), ("id",))
     assert (made.table.is_unique, made.table.copy) == (True, False)
-    assert made.stream.options["start"] == "7.0"
-    assert made.join == {
+    assert made.streams["calls"].options["start"] == "7.0"
+    assert made.arguments == {
         "on": "person",
         "how": "inner",
         "columns": None,
@@ -77,7 +77,7 @@ def test_a_parquet_table(folder: Path) -> None:
         "index_folder": "/scratch/checkpoint_index",
         "shards": None,
     }
-    assert made.join.keys() < inspect.signature(sj.table_join).parameters.keys()
+    assert made.arguments.keys() < inspect.signature(sj.table_join).parameters.keys()
 
 
 def test_options_of_the_join(folder: Path) -> None:
@@ -101,13 +101,13 @@ def test_options_of_the_join(folder: Path) -> None:
     made = settings.plan(0.0, SCRATCH)
     assert isinstance(made.table, ParquetTable)
     assert made.table.copy
-    assert made.join["on"] == {"person": "id"}
-    assert made.join["columns"] == {"name": "person_name"}
-    assert made.join["budget"] == made.budget == sj.Budget(memory="64 MB", cpu=0.5)
-    assert (made.join["refresh"], made.join["shed"], made.join["front_share"]) == (
+    assert made.arguments["on"] == {"person": "id"}
+    assert made.arguments["columns"] == {"name": "person_name"}
+    assert made.arguments["budget"] == made.budget == sj.Budget(memory="64 MB", cpu=0.5)
+    assert (made.arguments["refresh"], made.arguments["shed"], made.arguments["front_share"]) == (
         None, "upfront", 0.15,
     )  # fmt: skip
-    assert made.join["index_folder"] == str(folder / "index")
+    assert made.arguments["index_folder"] == str(folder / "index")
 
 
 def test_a_table_that_is_made_up(folder: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_table_in_a_database(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     made = loaded(folder, SQL + 'checkpoint = "s3a://bucket/ck"\n').plan(0.0, SCRATCH)
     assert isinstance(made.table, SqlTable)
     assert made.table.name == "people"
-    assert made.join["index_folder"] is None  # its place must be a disk
+    assert made.arguments["index_folder"] is None  # its place must be a disk
     monkeypatch.setenv("SHOP", f"sqlite://{folder}/shop.db")
     settings = loaded(folder, SQL.replace('path = "shop.db"', 'uri_env = "SHOP"'))
     assert isinstance(settings.plan(0.0, SCRATCH).table, SqlTable)

@@ -60,11 +60,11 @@ def test_every_clause() -> None:
     )
     assert plan.window == {"a": "10 MINUTES", "b": Rows(500), "c": Rows(500)}
     assert plan.freshness == {"a": "1 HOUR 30 MINUTES", "c": Rows(500)}
-    assert plan.lateness == "30 seconds"
+    assert plan.query.clauses.lateness == "30 seconds"
     assert plan.time == {"a": "ts", "b": "ts", "c": "at"}
-    assert plan.budget == Budget(cpu="200 MS", memory=Rows(5000))
+    assert plan.query.clauses.budget == Budget(cpu="200 MS", memory=Rows(5000))
     assert plan.plan == "(a b) c"
-    assert (plan.strategy, plan.order) == (None, None)
+    assert (plan.query.clauses.strategy, plan.query.clauses.order) == (None, None)
     assert plan.keys == ["a.k = b.k", "b.k = c.k"]
 
 
@@ -81,7 +81,7 @@ def test_strategies(clause: str, strategy: str, order: str | None) -> None:
     three = "SELECT a.x FROM t a, t b, t c WHERE a.k = b.k AND b.k = c.k"
     for text in (f"{three} {clause}\nWINDOW 1 DAY", f"{three} WINDOW 1 DAY {clause}"):
         plan = planned(text)
-        assert (plan.strategy, plan.order) == (strategy, order)
+        assert (plan.query.clauses.strategy, plan.query.clauses.order) == (strategy, order)
 
 
 def test_an_n_ary_join_looks_up_equalities_that_form_a_cycle() -> None:
@@ -158,7 +158,7 @@ def test_outer_joins_filter_only_what_does_not_change_them(
     plan = planned(f"{text} WINDOW 1 DAY")
     found = [c.place for c in plan.conditions]
     assert found == ["key", on_left, on_right, where_left, *([where_right] if where_right else [])]
-    assert plan.how == how.lower()
+    assert plan.query.streams.how == how.lower()
 
 
 @pytest.mark.parametrize(
@@ -176,6 +176,9 @@ def test_outer_joins_filter_only_what_does_not_change_them(
          + TAIL, ["a.x AS p", "p + 1 AS q", "b.of.z", "transform(array(1), v -> v + b.y) AS w"]),
         ("SELECT * FROM t a, t b WHERE a.k = b.k AND a.x < b.x WINDOW 1 DAY",
          [f"{s}.{c} AS {s}_{c}" for s in "ab" for c in ("k", "x", "name", "ts")]),
+        ("SELECT * FROM u a JOIN t b ON a.k = b.k JOIN t c USING (x) WINDOW 1 DAY",
+         ["a.k AS a_k", "a.y AS y", "a.at AS at", "a.of AS of", "b.k AS b_k", "b.x AS x",
+          "b.name AS b_name", "b.ts AS b_ts", "c.k AS c_k", "c.name AS c_name", "c.ts AS c_ts"]),
     ],
 )  # fmt: skip
 def test_what_is_selected(text: str, selected: list[str]) -> None:

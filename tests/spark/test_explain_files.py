@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import streamjoin as sj
 from streamjoin.cli.app import run_app
-from streamjoin.cli.pipeline_file import load
+from streamjoin.cli.table_file import load_toml
 from streamjoin.errors import EngineError
 from streamjoin.explanations.explanation import Explanation
 from streamjoin.local import run
@@ -119,15 +119,15 @@ def _titles(root: ElementTree.Element) -> list[str | None]:
 
 def steady_rows(file: Path, seconds: int) -> float:
     """Rows per second of the exact join without Spark, once the windows are full."""
-    settings = load(file)
+    settings = load_toml(file)
     made = settings.plan(0.0, file.parent)
     tables = []
-    for source in (made.left, made.right):
+    for source in made.streams.values():
         stream = stream_of(source.options)
         tables.append(
             pa.Table.from_batches([stream.rows(0, int(seconds * stream.rate_per_second))])
         )
-    arguments = {name: value for name, value in made.join.items() if name not in NOT_LOCAL}
+    arguments = {name: value for name, value in made.arguments.items() if name not in NOT_LOCAL}
     steps = [s for s in run(tables[0], tables[1], **arguments) if s.now_us > 12_000_000]
     rows: list[int] = [step.rows.num_rows for step in steps[:-1]]
     return sum(rows) / len(rows)

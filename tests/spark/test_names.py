@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import streamjoin as sj
 from streamjoin import oracle
 from streamjoin._names import backquoted
-from streamjoin.cli.pipeline_file import load
+from streamjoin.cli.table_file import load_toml
 from streamjoin.errors import DataError
 from streamjoin.spark.columns import named
 from streamjoin.tables import database
@@ -265,7 +265,7 @@ def test_every_join_of_streams_takes_any_name(spark: SparkSession, folder: Path)
     streams = {name: read_stream(spark, folder / name) for name in SIDES}
     joins = every(streams, folder)
     (folder / "p.toml").write_text(pipeline(folder), encoding="utf-8")
-    from_file = load(folder / "p.toml").plan(0.0, folder).joined(spark)
+    from_file = load_toml(folder / "p.toml").plan(0.0, folder).joined(spark)
     assert from_file.columns == joins["inner"].join.columns[:-2]
     run = {name: joins[name] for name in ("inner", "without keys", "chain", "parquet")}
     drain(together(run), folder / "checkpoint", folder / "out")

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from streamjoin.cli.app import explain_settings
 from streamjoin.cli.display import Display
-from streamjoin.cli.explain import explain_file
 from streamjoin.cli.sql_file import read
-from streamjoin.cli.summary import summary
+from streamjoin.cli.totals import summary
 from streamjoin.errors import DataError
 from streamjoin.spark.watch import follow
 from streamjoin.workloads import GeneratedStream
@@ -76,9 +76,9 @@ def test_progress_and_results(spark: SparkSession, folder: Path) -> None:
 
 def test_a_file_is_explained(spark: SparkSession, folder: Path) -> None:
     file = folder / "p.toml"
-    (found,) = explain_file(file, None).to_dict()["tables"]
+    (found,) = explain_settings(read(file)).to_dict()["tables"]
     assert found["table"] == f"people in sqlite://{folder}/shop.db; each key once"
     assert found["sizes"]["rows"] == 150
     file.write_text(FILE.replace('on = "person"', 'on = "called_at"'), encoding="utf-8")
     with pytest.raises(DataError, match="on: the stream's called_at is timestamp and the table's"):
-        explain_file(file, None)
+        explain_settings(read(file))

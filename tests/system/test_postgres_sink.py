@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 import streamjoin as sj
 from benchmarks.table_server import Server, missing
-from streamjoin.cli.pipeline_file import load
-from streamjoin.cli.session import spark_needs
+from streamjoin.cli.run import spark_needs
+from streamjoin.cli.table_file import load_toml
 from streamjoin.errors import ConfigError, DataError, StateError, TableError
 from streamjoin.spark.sinks import server as speaking
 from streamjoin.spark.sinks import staging
@@ -494,7 +494,7 @@ def test_secrets_are_in_no_plan_progress_or_checkpoint(
     (tmp_path / "calls" / "1.json").write_text('{"k": 1, "t": "2026-01-01T00:00:00Z"}\n')
     file = tmp_path / "p.toml"
     file.write_text(FILES, encoding="utf-8")
-    settings = load(file)
+    settings = load_toml(file)
     session = spark.newSession()
     for key, value in spark_needs(settings).items():
         session.conf.set(key, value)

@@ -1,12 +1,11 @@
 """The command line.
 
-Reading order: `app` (the commands and how they fail). What a pipeline file may say: `fields` (how
-keys are checked, mistakes as sentences), `places` (sources, sinks, tables), `sections` (the join
-and the run). Files: `plan` (places in Spark's words), `pipeline_file` (two streams), `table_file`
-(a stream and a table), `sql_file`. Running one: `session` (Spark as the file asks for it), `run`
-(from the file to the summary), `job` (what a run needs and writes down), `totals` (what it adds up
-to, in words), `display` and `screen` (progress on the terminal), `summary` and `comparison` (how
-it closes). Other commands: `explain`, `calibrate`.
+Reading order: `app` (the commands and how they fail). What a file may say: `fields` (how keys are
+checked, mistakes as sentences), `places` (sources and sinks, also in Spark's words), `sections`
+(the join and the run). Files: `pipeline_file` (what all have; two streams), `table_file` (a stream
+and a table), `sql_file`. Running one: `run` (from the file to the summary), `display` (progress on
+the terminal), `totals` (what it adds up to, and the summary), `comparison` (what others would have
+found).
 """
 
 from streamjoin.errors import MissingExtraError

@@ -7,8 +7,7 @@ many comparisons as the run made in that batch.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +19,9 @@ from streamjoin.metrics import JoinMetrics
 from streamjoin.workloads import GeneratedStream
 
 if TYPE_CHECKING:
-    from streamjoin.spark.pipeline import JoinPipeline
+    from streamjoin.spark.pipeline import Pipeline
 
 Times = NDArray[np.int64]
-Numbers = NDArray[np.int64]
 
 SEED: Final = 0
 ROW: Final = "_row"
@@ -70,7 +68,7 @@ class RandomDrop:
             # twice as long as a window: rows may come out of order
             self.kept[side] = np.sort(kept[kept >= newest - 2 * (keep + reach)])
 
-    def see(self, left: Numbers, right: Numbers) -> None:
+    def see(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> None:
         """Count which pairs of the exact result are left, given the numbers of their rows."""
         self.pairs += int(np.sum(self._is_kept[0][left] & self._is_kept[1][right]))
 
@@ -99,20 +97,11 @@ def _share(before: int, together: int, compared: int) -> float:
     return float(np.sqrt(before**2 + 4 * together * compared) - before) / (2 * together)
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Pairs that the exact join finds, and that a random drop would have left of them."""
 
     exact: int
     dropping: int
-
-
-@dataclass(frozen=True)
-class _Cut:
-    """A batch of the run: rows of both sides, and comparisons made; None if all were."""
-
-    rows: tuple[int, int]
-    compared: int | None
 
 
 class Comparison:
@@ -131,33 +120,34 @@ class Comparison:
         window = join["window"]
         left, right = window if isinstance(window, tuple) else (window, window)
         self._windows = parse_duration(left, "window"), parse_duration(right, "window")
-        self._cuts: list[_Cut] = []
+        # Of each batch the rows of both sides, and comparisons made; None if all were.
+        self._cuts: list[tuple[int, int, int | None]] = []
 
     @classmethod
-    def prepare(cls, pipeline: "JoinPipeline") -> "Comparison":
+    def prepare(cls, pipeline: "Pipeline") -> "Comparison":
         """That of a pipeline with two generated streams."""
         from streamjoin.spark.generator import stream_of
 
         left, right = (
             stream_of(source.options, round(float(source.options["start"]) * 1e6))
-            for source in (pipeline.left, pipeline.right)
+            for source in pipeline.streams.values()
         )
-        return cls((left, right), pipeline.join)
+        return cls((left, right), pipeline.arguments)
 
     def add(self, batch: JoinMetrics) -> None:
         """Remember a batch of the run."""
         left, right = (one.rows for one in batch.inputs) if batch.inputs else (0, 0)
-        self._cuts.append(_Cut((left, right), batch.compared if batch.skipped else None))
+        self._cuts.append((left, right, batch.compared if batch.skipped else None))
 
     def measure(self, on_batch: Callable[[int, int], None]) -> Outcome:
         """Join all rows again; tells the number of each batch and of all."""
         dropping = RandomDrop(self._windows)
         exact, first = 0, (0, 0)
-        for number, cut in enumerate(self._cuts, start=1):
+        for number, (n_left, n_right, compared) in enumerate(self._cuts, start=1):
             on_batch(number, len(self._cuts))
-            last = first[0] + cut.rows[0], first[1] + cut.rows[1]
+            last = first[0] + n_left, first[1] + n_right
             left, right = (self._rows(side, first[side], last[side]) for side in (0, 1))
-            dropping.choose(self._times(0, left), self._times(1, right), cut.compared)
+            dropping.choose(self._times(0, left), self._times(1, right), compared)
             pairs = self._join.push(left, right)
             exact += pairs.num_rows
             dropping.see(*(pairs[f"{ROW}_{side}"].to_numpy() for side in ("left", "right")))

@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, get_args
 
 from pydantic import (
     AfterValidator,
@@ -27,10 +28,8 @@ from streamjoin.durations import parse_duration
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-_MISSING: Final = "missing_here"
-"""Kind of our own mistake: a key that only the values of other keys make necessary."""
 _OWN_WORDS: Final = "own_words"
-"""Kind of our own mistake whose message says all: values that do not go together."""
+"""Kind of a mistake whose message says all: of values that do not go together, for one."""
 
 
 class Section(BaseModel):
@@ -44,14 +43,9 @@ def allowed(what: str, default: Any = ..., **more: Any) -> Any:
     return Field(default, description=what, **more)
 
 
-def missing(*, what: str) -> PydanticCustomError:
-    """A key that the values of others make necessary."""
-    return PydanticCustomError(_MISSING, "missing; allowed: {what}", {"what": what})
-
-
-def own_words(words: str) -> PydanticCustomError:
-    """A mistake whose message says all."""
-    return PydanticCustomError(_OWN_WORDS, "{words}", {"words": words})
+def refuse(words: str) -> NoReturn:
+    """Refuse a value with a message that says all."""
+    raise PydanticCustomError(_OWN_WORDS, "{words}", {"words": words})
 
 
 def check_duration(text: str, *, least_us: int = 0) -> str:
@@ -61,17 +55,13 @@ def check_duration(text: str, *, least_us: int = 0) -> str:
     return text
 
 
-def _check_positive(text: str) -> str:
-    return check_duration(text, least_us=1)
-
-
 def _check_size(text: str) -> str:
     Budget(memory=text)
     return text
 
 
 Duration = Annotated[str, AfterValidator(check_duration)]
-PositiveDuration = Annotated[str, AfterValidator(_check_positive)]
+PositiveDuration = Annotated[str, AfterValidator(partial(check_duration, least_us=1))]
 Size = Annotated[str, AfterValidator(_check_size)]
 
 
@@ -122,7 +112,7 @@ def _table(field: "FieldInfo") -> type[BaseModel] | None:
 def _what_is_wrong(problem: Any, name: str, fields: "dict[str, FieldInfo]") -> str:
     if problem["type"] == "extra_forbidden":
         return unknown_name(name, fields)
-    if problem["type"] in (_MISSING, _OWN_WORDS):
+    if problem["type"] == _OWN_WORDS:
         return str(problem["msg"])
     got = "missing" if problem["type"] == "missing" else f"got {problem['input']!r}"
     return f"{got}; allowed: {fields[name].description}"
@@ -150,28 +140,23 @@ def check_variable(name: str) -> str:
     What does not look like a name may be the secret itself, so it is not shown.
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        words = "got no name of a variable (not shown); allowed: letters, digits and underscores"
-        raise own_words(words)
+        refuse("got no name of a variable (not shown); allowed: letters, digits and underscores")
     if not os.environ.get(name):
-        words = f"got {name!r}, which is not set; allowed: an environment variable that is"
-        raise own_words(words)
+        refuse(f"got {name!r}, which is not set; allowed: an environment variable that is")
     return name
 
 
 def _check_options(options: object) -> object:
     if not isinstance(options, Mapping):
         return options
-    return {name: _option(name, value) for name, value in options.items()}
-
-
-def _option(name: str, value: object) -> object:
-    if isinstance(value, str | int | float | FromEnvironment):
-        return value
-    if isinstance(value, Mapping) and set(value) == {"env"} and isinstance(value["env"], str):
-        return FromEnvironment(check_variable(value["env"]))
-    kinds = 'text, a number, true or false, or { env = "NAME" }'
-    words = f"got a {type(value).__name__} for {name!r}; allowed: {kinds}"
-    raise own_words(words)
+    checked = dict(options)
+    for name, value in options.items():
+        if isinstance(value, Mapping) and set(value) == {"env"} and isinstance(value["env"], str):
+            checked[name] = FromEnvironment(check_variable(value["env"]))
+        elif not isinstance(value, str | int | float | FromEnvironment):
+            kinds = 'text, a number, true or false, or { env = "NAME" }'
+            refuse(f"got a {type(value).__name__} for {name!r}; allowed: {kinds}")
+    return checked
 
 
 Options = Annotated[dict[str, Any], BeforeValidator(_check_options)]

@@ -1,10 +1,12 @@
-"""What a pipeline file may say of places: streams to read, where results go, and tables."""
+"""What a file may say of streams to read and of where results go; each in Spark's words, too."""
 
 import os
+import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from streamjoin.cli.fields import (
     OPTIONS,
@@ -14,36 +16,57 @@ from streamjoin.cli.fields import (
     Section,
     allowed,
     check_variable,
-    missing,
-    own_words,
+    refuse,
+    texts,
 )
+from streamjoin.durations import parse_duration
+from streamjoin.errors import ConfigError
+
+if TYPE_CHECKING:
+    from streamjoin.spark import pipeline
 
 FILE_FORMATS: Final = ("parquet", "json", "csv")
 SOURCE_TYPES: Final = "parquet, json, csv, kafka, generator or any Spark streaming format"
 SINK_TYPES: Final = "parquet, kafka, postgres, console, noop or any Spark streaming format"
-TABLE_TYPES: Final = "parquet, sql, postgres, generator"
+TEMPORARY_SINKS: Final = ("console", "noop")
+"""There is nothing to resume, so a checkpoint may go with the run."""
 
+COLUMNS: Final = 'the columns, such as "id BIGINT, at TIMESTAMP"'
 SELECT: Any = allowed('a list of SQL expressions such as ["id", "price * 2 AS p"]', ())
 PATH: Any = allowed("a folder", None, validate_default=True)
 DATABASE: Final = 'an address such as "postgresql://user@host/database"'
-URI_ENV: Any = allowed(
-    "the name of an environment variable that has the address", None, min_length=1
-)
+URI_ENV: Any = allowed("the name of an environment variable that has the address", None)
 URI: Any = allowed(DATABASE, None, repr=False, validate_default=True)
-KEY: Any = allowed('a column such as "id", or a list of columns')
-UNIQUE: Any = allowed("true or false: whether no key is in the table twice", False)
-COPY: Any = allowed(
-    "true or false: whether rows are copied beside the index, uncompressed", False, alias="copy"
-)
 
 
-def _files_have_a_path(what: str) -> AfterValidator:
-    """Refuse a source or sink of files that names no folder."""
+def resolve(file: Path, path: str | None) -> str | None:
+    """Read a path relative to the pipeline file's folder; addresses stay as they are.
 
-    def check(path: str | None, info: ValidationInfo) -> str | None:
-        if path is None and info.data.get("type") in FILE_FORMATS:
-            raise missing(what=f"{what} {info.data['type']} files")
+    Examples
+    --------
+    >>> resolve(Path("/pipelines/p.toml"), "data/calls")
+    '/pipelines/data/calls'
+    >>> resolve(Path("p.toml"), "s3a://bucket/calls")
+    's3a://bucket/calls'
+    """
+    if path is not None and "\0" in path:
+        raise ConfigError.at(str(file), f"the path {path!r}", "one without NUL")
+    if path is None or re.match(r"[a-z][a-z0-9+.-]+:", path):
         return path
+    return str((file.parent / path).resolve())
+
+
+def _seconds(duration: str) -> float:
+    return parse_duration(duration, "duration") / 1e6
+
+
+def _needed(formats: tuple[str, ...], what: str) -> AfterValidator:
+    """Refuse a source or sink of some formats that leaves out a key."""
+
+    def check(value: str | None, info: ValidationInfo) -> str | None:
+        if value is None and info.data.get("type") in formats:
+            refuse(f"missing; allowed: {what.format(info.data['type'])}")
+        return value
 
     return AfterValidator(check)
 
@@ -77,39 +100,62 @@ class GeneratorSource(Section):
     )
     select: tuple[str, ...] = SELECT
 
+    def for_spark(self, file: Path, now: float) -> "pipeline.Source":
+        """The stream, whose time begins at `now`."""
+        from streamjoin.spark import generator, pipeline
+
+        same = {"workload", "rate", "keys", "skew", "seed", "seconds"}
+        options = self.model_dump(include=same, exclude_none=True) | {
+            "start": now,
+            "disorder_ms": round(1000 * _seconds(self.disorder)),
+            "cycle_s": _seconds(self.cycle),
+            "lag_s": _seconds(self.lag),
+            "backlog_seconds": _seconds(self.backlog),
+        }
+        if self.burst is not None:
+            options["burst_at_s"] = _seconds(self.burst.at)
+            options["burst_lasting_s"] = _seconds(self.burst.lasting)
+            options["burst_times"] = self.burst.times
+        return pipeline.Source(generator.FORMAT, options=texts(options), select=self.select)
+
 
 class StreamSource(Section):
     """``[sources.NAME]`` with any other type: files, or any streaming format that Spark knows."""
 
     type: str = allowed(SOURCE_TYPES)
-    path: Annotated[str | None, _files_have_a_path("the folder of the")] = PATH
-    ddl: str | None = Field(
-        None,
-        alias="schema",
-        description='the columns, such as "id BIGINT, at TIMESTAMP"',
-        validate_default=True,
+    path: Annotated[str | None, _needed(FILE_FORMATS, "the folder of the {} files")] = PATH
+    ddl: Annotated[str | None, _needed(("json", "csv"), COLUMNS)] = allowed(
+        COLUMNS, None, alias="schema", validate_default=True
     )
     options: Options = OPTIONS
     max_files_per_trigger: int | None = allowed("a whole number, 1 or more", None, ge=1)
     select: tuple[str, ...] = SELECT
 
-    @field_validator("ddl")
-    @classmethod
-    def _text_has_a_schema(cls, ddl: str | None, info: ValidationInfo) -> str | None:
-        if ddl is None and info.data.get("type") in ("json", "csv"):
-            raise missing(what='the columns, such as "id BIGINT, at TIMESTAMP"')
-        return ddl
+    def for_spark(self, file: Path, now: float) -> "pipeline.Source":
+        """The stream."""
+        from streamjoin.spark import pipeline
+
+        options, most = texts(self.options), self.max_files_per_trigger
+        if most is not None:
+            options["maxFilesPerTrigger"] = str(most)
+        return pipeline.Source(self.type, resolve(file, self.path), self.ddl, options, self.select)
 
 
 class SinkSection(Section):
     """``[sink]`` with files, or any format that Spark can write."""
 
     type: str = allowed(SINK_TYPES)
-    path: Annotated[str | None, _files_have_a_path("a folder for the")] = PATH
+    path: Annotated[str | None, _needed(FILE_FORMATS, "a folder for the {} files")] = PATH
     options: Options = OPTIONS
     pair_id: str | None = allowed(
         "the name of a column to add, for the pair id; or absent", None, min_length=1
     )
+
+    def for_spark(self, file: Path) -> "pipeline.Sink":
+        """The sink."""
+        from streamjoin.spark import pipeline
+
+        return pipeline.Sink(self.type, resolve(file, self.path), texts(self.options), self.pair_id)
 
 
 _ADDRESS: Final = r"(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}"
@@ -137,8 +183,7 @@ def _no_keys(options: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in options:
         key = _KEYS_OF_KAFKA.get(name.lower())
         if key is not None:
-            words = f"got {name!r}; allowed: the key {key} in place of it"
-            raise own_words(words)
+            refuse(f"got {name!r}; allowed: the key {key} in place of it")
     return options
 
 
@@ -151,26 +196,29 @@ class KafkaSourceSection(Section):
     type: Literal["kafka"] = allowed(SOURCE_TYPES)
     servers: str = _SERVERS
     topic: str = _TOPIC
-    ddl: str = Field(
+    ddl: str = allowed(
+        'the columns of the JSON values, such as "id BIGINT, at TIMESTAMP"',
         alias="schema",
         min_length=1,
-        description='the columns of the JSON values, such as "id BIGINT, at TIMESTAMP"',
     )
     starting: Literal["earliest", "latest"] = allowed("earliest, latest", "earliest")
     max_rows_per_trigger: int | None = allowed("a whole number, 1 or more", None, ge=1)
     options: KafkaOptions = OPTIONS
     select: tuple[str, ...] = SELECT
 
-    def spark_options(self) -> dict[str, Any]:
-        """All of it as options of Spark's source."""
+    def for_spark(self, file: Path, now: float) -> "pipeline.Source":
+        """The stream."""
+        from streamjoin.spark import kafka
+
         most = self.max_rows_per_trigger
-        return {
+        options = {
             **self.options,
             "kafka.bootstrap.servers": self.servers,
             "subscribe": self.topic,
             "startingOffsets": self.starting,
             **({} if most is None else {"maxOffsetsPerTrigger": most}),
         }
+        return kafka.KafkaSource(kafka.FORMAT, None, self.ddl, texts(options), self.select)
 
 
 class KafkaSinkSection(Section):
@@ -184,18 +232,15 @@ class KafkaSinkSection(Section):
     )
     options: KafkaOptions = OPTIONS
 
-    @property
-    def path(self) -> None:
-        """A topic has none."""
+    path: ClassVar[None] = None
 
-    def spark_options(self) -> dict[str, Any]:
-        """All of it as options of Spark's sink."""
+    def for_spark(self, file: Path) -> "pipeline.Sink":
+        """The sink."""
+        from streamjoin.spark import kafka
+
         own = {"kafka.bootstrap.servers": self.servers, "topic": self.topic}
-        return {**self.options, **own}
-
-
-def _is_set(name: str | None) -> str | None:
-    return name if name is None else check_variable(name)
+        key = kafka.KEY if self.pair_id else None
+        return kafka.KafkaSink(kafka.FORMAT, options=texts({**self.options, **own}), pair_id=key)
 
 
 def only_address(*others: str) -> BeforeValidator:
@@ -203,20 +248,18 @@ def only_address(*others: str) -> BeforeValidator:
 
     def check(uri: object, info: ValidationInfo) -> object:
         if uri is not None and not isinstance(uri, str):
-            words = f"got no text; allowed: {DATABASE}"
-            raise own_words(words)
+            refuse(f"got no text; allowed: {DATABASE}")
         given = [name for name in others if info.data.get(name, True) is not None]
         given += [] if uri is None else ["uri"]
         if len(given) != 1:
             got = " and ".join(given) or "no address"
-            words = f"got {got}; allowed: one of {', '.join(('uri', *others))}"
-            raise own_words(words)
+            refuse(f"got {got}; allowed: one of {', '.join(('uri', *others))}")
         return uri
 
     return BeforeValidator(check)
 
 
-UriEnv = Annotated[str | None, AfterValidator(_is_set)]
+UriEnv = Annotated[str, Field(min_length=1), AfterValidator(check_variable)] | None
 
 
 class PostgresSinkSection(Section):
@@ -235,68 +278,42 @@ class PostgresSinkSection(Section):
         "true, false, or the name of the column for the pair id", True
     )
 
-    @property
-    def path(self) -> None:
-        """A table has none."""
+    path: ClassVar[None] = None
 
-    @property
-    def address(self) -> str:
-        """The address, from wherever it comes."""
-        return self.uri or os.environ.get(self.uri_env or "", "")
+    def for_spark(self, file: Path) -> "pipeline.BatchSink":
+        """The sink."""
+        from streamjoin.spark import pipeline
+        from streamjoin.spark.sinks.postgres import postgres_sink
 
-
-class ParquetSection(Section):
-    """``[table]`` with ``type = "parquet"``: a folder of Parquet files."""
-
-    type: Literal["parquet"] = allowed(TABLE_TYPES)
-    path: str = allowed("a folder of Parquet files, or a file", min_length=1)
-    key: str | list[str] = KEY
-    unique: bool = UNIQUE
-    is_copied: bool = COPY
-
-    @property
-    def name(self) -> str:
-        """What the table is called on the screen."""
-        return self.path.rstrip("/").rpartition("/")[2] or self.path
-
-
-class SqlSection(Section):
-    """``[table]`` with ``type = "sql"`` or ``"postgres"``: a table in a database.
-
-    A password may be in an address, so no value of `uri` is ever shown.
-    """
-
-    type: Literal["sql", "postgres"] = allowed(TABLE_TYPES)
-    uri_env: UriEnv = URI_ENV
-    path: str | None = allowed("the file of an SQLite database", None, min_length=1)
-    uri: Annotated[str | None, only_address("uri_env", "path")] = URI
-    table: str = allowed("the table's name in the database", min_length=1)
-    key: str | list[str] = KEY
-    unique: bool = UNIQUE
-    version: str | None = allowed('SQL such as "max(updated_at)"; or absent', None, min_length=1)
-    rows_per_partition: int = allowed("a whole number, 1 or more", 10_000, ge=1)
-
-    @property
-    def name(self) -> str:
-        """What the table is called on the screen."""
-        return self.table
-
-
-class GeneratorTableSection(Section):
-    """``[table]`` with ``type = "generator"``: made-up people, in Parquet files that are kept."""
-
-    type: Literal["generator"] = allowed(TABLE_TYPES)
-    path: str = allowed("a folder for the Parquet files", min_length=1)
-    rows: int = allowed("1 to 100000000", 100_000, ge=1, le=100_000_000)
-    seed: int = allowed("a whole number, 0 or more", 0, ge=0)
-    is_copied: bool = COPY
-
-    @property
-    def name(self) -> str:
-        """What the table is called on the screen."""
-        return "people"
+        address = self.uri or os.environ.get(self.uri_env or "", "")
+        try:
+            table = postgres_sink(address, self.table, self.pair_id)
+        except ConfigError as error:
+            raise ConfigError(f"{file}: key `sink.{str(error).replace(':', '`:', 1)}") from None
+        return pipeline.BatchSink(table, f"table {self.table}")
 
 
 Source = GeneratorSource | KafkaSourceSection | StreamSource
 Sink = KafkaSinkSection | PostgresSinkSection | SinkSection
-TableSection = ParquetSection | SqlSection | GeneratorTableSection
+
+
+def source_model(kind: object) -> type[Source]:
+    """What may be said of a source of a type."""
+    models: dict[str, type[Source]] = {"generator": GeneratorSource, "kafka": KafkaSourceSection}
+    return models.get(str(kind), StreamSource)
+
+
+def sink_model(kind: object) -> type[Sink]:
+    """What may be said of a sink of a type."""
+    models: dict[str, type[Sink]] = {"kafka": KafkaSinkSection, "postgres": PostgresSinkSection}
+    return models.get(str(kind), SinkSection)
+
+
+def is_endless(source: Source) -> bool:
+    """Whether a stream is being made up without an end."""
+    return isinstance(source, GeneratorSource) and source.seconds is None
+
+
+def needs_checkpoint(sink: Sink) -> bool:
+    """Whether a checkpoint has to be kept, and has no place by itself."""
+    return sink.path is None and sink.type not in TEMPORARY_SINKS

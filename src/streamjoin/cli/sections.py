@@ -11,8 +11,7 @@ from streamjoin.cli.fields import (
     Section,
     Size,
     allowed,
-    check_duration,
-    own_words,
+    refuse,
 )
 from streamjoin.errors import ConfigError
 from streamjoin.metrics.prometheus import address_of
@@ -57,8 +56,7 @@ class BudgetSection(Section):
         try:
             self.made()
         except ConfigError as error:
-            words = str(error).removeprefix("budget: ")
-            raise own_words(words) from None
+            refuse(str(error).removeprefix("budget: "))
         return self
 
     def made(self) -> Budget:
@@ -191,25 +189,21 @@ class TableJoinSection(Section):
     def _is_of_bytes(cls, budget: BudgetSection | None) -> BudgetSection | None:
         if budget is not None and (budget.rate or not isinstance(budget.memory, str)):
             said = budget.made().describe()
-            words = f'got {said}; allowed with a table: memory = "256 MB" and the like, and cpu'
-            raise own_words(words)
+            refuse(f'got {said}; allowed with a table: memory = "256 MB" and the like, and cpu')
         return budget
 
 
 class RunSection(Section):
     """``[run]``: when to run, for how long, and where to remember how far it came."""
 
-    trigger: str = allowed('"available-now" or a duration such as "2 seconds"', AVAILABLE_NOW)
+    trigger: Literal["available-now"] | Duration = allowed(
+        '"available-now" or a duration such as "2 seconds"', AVAILABLE_NOW
+    )
     duration: Duration | None = allowed('a duration such as "60 seconds"; or absent', None)
     checkpoint: str | None = allowed("a folder; or absent", None)
     compare: bool = allowed(
         "true or false: whether the summary says what others would have found", False, strict=True
     )
-
-    @field_validator("trigger")
-    @classmethod
-    def _known_trigger(cls, trigger: str) -> str:
-        return trigger if trigger == AVAILABLE_NOW else check_duration(trigger)
 
 
 class MetricsSection(Section):

@@ -1,32 +1,20 @@
 """Read a SQL file and check all of it, as far as that needs no Spark, before anything starts."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from streamjoin.cli.fields import Section
-from streamjoin.cli.pipeline_file import (
-    TEMPORARY_SINKS,
-    PipelineFile,
-    S,
-    is_endless,
-    section,
-    sink_model,
-    source_model,
-    spark_settings,
-)
-from streamjoin.cli.places import Sink, Source
-from streamjoin.cli.plan import destination, spark_source
+from streamjoin.cli.pipeline_file import S, Settings, section, spark_settings
+from streamjoin.cli.places import Source, is_endless, needs_checkpoint, sink_model, source_model
 from streamjoin.cli.sections import AVAILABLE_NOW, MetricsSection, RunSection, on_a_budget
-from streamjoin.cli.table_file import TableFile, load_toml
+from streamjoin.cli.table_file import load_toml
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.windows import Rows
 
 if TYPE_CHECKING:
-    from streamjoin.spark.pipeline import SqlPipeline
-    from streamjoin.spark.sql import CreatedStream, Script
+    from streamjoin.sql_text.query_script import CreatedStream, Script
 
 _BY_STATEMENT: Final = ("type", "ddl", "select", "options")
 """Keys that statements have words for; options of these names are Spark's."""
@@ -35,27 +23,11 @@ _TRUTHS: Final = {"true": True, "false": False}
 """What text means for a key that may be a name, too."""
 
 
-@dataclass(frozen=True)
-class SqlFile:
-    """A checked SQL file."""
+@dataclass(frozen=True, kw_only=True)
+class SqlFile(Settings):
+    """A SQL file; its query calls the streams itself."""
 
-    file: Path
     script: "Script"
-    sources: Mapping[str, Source]
-    sink: Sink
-    run: RunSection
-    metrics: MetricsSection
-    spark: Mapping[str, str]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """A query calls its streams itself."""
-        return ()
-
-    @property
-    def endpoints(self) -> tuple[Source | Sink, ...]:
-        """What is read, and where results go."""
-        return *self.sources.values(), self.sink
 
     def headline(self) -> str:
         """Say in one line what is joined."""
@@ -66,30 +38,19 @@ class SqlFile:
         kind = f"{query.streams.how.capitalize()} join of {streams} by SQL"
         return f"{kind} within {within}{on_a_budget(query.clauses.budget)}"
 
-    def plan(self, now: float, scratch: Path) -> "SqlPipeline":
-        """Make the pipeline; see `PipelineFile.plan`."""
-        from streamjoin.spark.pipeline import SqlPipeline
+    def _joined_with(self) -> dict[str, Any]:
+        return {"query": self.script.query}
 
-        where = destination(self.file, self.sink, self.run, scratch)
+    def _arguments(self, checkpoint: str) -> dict[str, Any]:
         created = self.script.streams
         lateness = [stream.lateness for stream in created if stream.lateness is not None]
-        settings: dict[str, Any] = {
+        folder = "hot_keys" if len(self.script.query.streams.sources) == 2 else "shared"
+        return {
             "time": {stream.name: stream.time for stream in created if stream.time},
             # a join has one: the largest
             "lateness": max(lateness, key=lambda text: parse_duration(text, ""), default=None),
+            folder: f"{checkpoint}_{folder}",
         }
-        folder = "hot_keys" if len(self.script.query.streams.sources) == 2 else "shared"
-        settings[folder] = f"{where['checkpoint']}_{folder}"
-        return SqlPipeline(
-            streams={n: spark_source(self.file, source, now) for n, source in self.sources.items()},
-            query=self.script.query,
-            settings=settings,
-            budget=self.script.query.clauses.budget,
-            **where,
-        )
-
-
-Settings = PipelineFile | TableFile | SqlFile
 
 
 def read(file: Path) -> Settings:
@@ -105,7 +66,8 @@ def load_sql(file: Path) -> SqlFile:
     ConfigError
         With the file, line and column, what came and what is allowed.
     """
-    from streamjoin.spark.sql import read_script, stream_name
+    from streamjoin.sql_text.query_plan import stream_name  # these load sqlglot
+    from streamjoin.sql_text.query_script import read_script
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -131,9 +93,23 @@ def load_sql(file: Path) -> SqlFile:
         spark = spark_settings(dict(script.settings))
     except ConfigError as error:
         raise _at(script, 0, error) from None
-    settings = SqlFile(file, script, sources, sink, run, MetricsSection(), spark)
-    _check_ending(settings)
-    return settings
+    for stream in script.streams:
+        if is_endless(sources[stream.name]) and target.every is None:
+            ends = "an option seconds, or INSERT INTO ... EVERY 2 SECONDS"
+            raise script.text.error(stream.start, f"{stream.name} has no end; allowed: {ends}")
+    if needs_checkpoint(sink) and target.checkpoint is None:
+        why = f"a {target.format} sink has no place for it by itself"
+        what = f"no CHECKPOINT; allowed: CHECKPOINT 'folder' ({why})"
+        raise script.text.error(target.start, what)
+    return SqlFile(
+        file=file,
+        sources=sources,
+        sink=sink,
+        run=run,
+        metrics=MetricsSection(),
+        spark=spark,
+        script=script,
+    )
 
 
 def _source(script: "Script", stream: "CreatedStream") -> Source:
@@ -165,22 +141,3 @@ def _checked(script: "Script", start: int, name: str, model: type[S], table: dic
 def _at(script: "Script", start: int, error: ConfigError) -> ConfigError:
     lines = [str(script.text.error(start, line)) for line in str(error).splitlines()]
     return ConfigError("\n".join(lines))
-
-
-def _check_ending(settings: SqlFile) -> None:
-    """Refuse a stream without an end that is to be taken up to its end, and a lost checkpoint."""
-    script, target = settings.script, settings.script.target
-    for stream in script.streams:
-        if is_endless(settings.sources[stream.name]) and target.every is None:
-            what = (
-                f"{stream.name} has no end; allowed: an option seconds, or INSERT INTO ... EVERY 2 "
-                "SECONDS"
-            )
-            raise script.text.error(stream.start, what)
-    lost = settings.sink.path is None and target.format not in TEMPORARY_SINKS
-    if lost and target.checkpoint is None:
-        what = (
-            "no CHECKPOINT; allowed: CHECKPOINT 'folder' "
-            f"(a {target.format} sink has no place for it by itself)"
-        )
-        raise script.text.error(target.start, what)

@@ -1,20 +1,36 @@
-"""What a run adds up to, batch by batch, in numbers and in words: what a budget left out, too."""
+"""What a run adds up to, batch by batch, in numbers and in words, and how it closes.
 
-from collections.abc import Iterator, Sequence
+First the sums, then what a budget left out, then words for numbers; at last the summary, with what
+others would have found.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 from streamjoin.budget import Budget
 from streamjoin.metrics import JoinMetrics
-from streamjoin.metrics.words import NOT_KNOWN
+from streamjoin.metrics.words import NOT_KNOWN, size
 
 if TYPE_CHECKING:
+    from streamjoin.cli.comparison import Comparison, Outcome
+    from streamjoin.cli.display import Display
+    from streamjoin.cli.run import Job
     from streamjoin.metrics.progress import Progress
 
 Row = tuple[str, str]
 """A line of the summary: its name, and what it says."""
+AGAIN: Final = "Joining the same rows again, to compare"
+HOW: Final = (
+    "The last three lines were measured after the run, by joining the same rows again without a "
+    "budget. Random drop keeps so many rows of each batch, chosen at random, that it makes as many "
+    "comparisons as this join made in that batch; what it keeps it compares completely."
+)
 TABLE_COLUMNS: Final = ("hits", "waiting", "spilled")
 
 
@@ -103,7 +119,18 @@ class LeftOut:
         >>> LeftOut(Budget(cpu=0.5)).cells(counted, counted)["r_1 / r_2"]
         '0.30 / 1.00'
         """
-        return dict(self._shown(batch, so_far))
+        if self.budget is None:
+            return {}
+        cells = {}
+        if self._chooses:
+            cells["r_1 / r_2"] = " / ".join(f"{one.fraction:.2f}" for one in batch.inputs)
+        if self.is_many or self._chooses:
+            cells["skipped"] = skipped(batch)
+        if self._drops:
+            cells["dropped"] = _numbers(batch, "dropped")
+        if self.budget.memory is not None:
+            cells["cut"] = _numbers(batch, "cut")
+        return {**cells, "recall": recall(so_far)}
 
     def rows(self, counted: JoinMetrics) -> list[Row]:
         """Lines of the summary: the budget, what gave way, and what that cost.
@@ -132,20 +159,6 @@ class LeftOut:
         if self.budget.memory is not None:
             rows.append(("rows cut from the windows", _by_input(counted, "cut")))
         return [*rows, ("pairs missed, about", missed(counted)), ("recall, about", recall(counted))]
-
-    def _shown(self, batch: JoinMetrics, so_far: JoinMetrics) -> Iterator[Row]:
-        """Names of columns with their cells."""
-        if self.budget is None:
-            return
-        if self._chooses:
-            yield "r_1 / r_2", " / ".join(f"{one.fraction:.2f}" for one in batch.inputs)
-        if self.is_many or self._chooses:
-            yield "skipped", skipped(batch)
-        if self._drops:
-            yield "dropped", _numbers(batch, "dropped")
-        if self.budget.memory is not None:
-            yield "cut", _numbers(batch, "cut")
-        yield "recall", recall(so_far)
 
     @property
     def _chooses(self) -> bool:
@@ -277,12 +290,109 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def rows_out(n: int, alone: int) -> str:
-    """Write a number of results, and how many of them have no partner where some have none.
+def close(job: "Job", display: "Display") -> None:
+    """Print the summary of a run, with what others would have found where that can be known."""
+    console = display.console
+    outcome = None if job.comparison is None else _compare(job.comparison, console)
+    rows = [] if outcome is None else compared_rows(outcome, display.totals.whole.rows_out)
+    places = job.pipeline.sink.place, job.kept_checkpoint, job.pipeline.arguments.get("late_rows")
+    near = (place and _near(place) for place in places)
+    console.print(summary(display.totals, *near, left_out=display.left_out, more=rows))
+    if rows:
+        console.print(HOW, style="dim")
+
+
+def _compare(comparison: "Comparison", console: Console) -> "Outcome | None":
+    """Join all rows again; Ctrl-C leaves that out."""
+    with console.status(f"{AGAIN} ...") as status:
+        try:
+            return comparison.measure(
+                lambda batch, batches: status.update(f"{AGAIN}: batch {batch} of {batches}")
+            )
+        except KeyboardInterrupt:
+            return None
+
+
+def compared_rows(outcome: "Outcome", pairs: int) -> list[Row]:
+    """Lines of the summary: what an exact join, this one and one that drops rows find.
 
     Examples
     --------
-    >>> rows_out(1200, 0), rows_out(1200, 30)
-    ('1,200', '1,200 (30 alone)')
+    >>> from streamjoin.cli.comparison import Outcome
+    >>> for row in compared_rows(Outcome(exact=2000, dropping=500), pairs=1500):
+    ...     print(*row, sep=": ")
+    an exact join finds: 2,000 pairs
+    this join found: 1,500 pairs (75.0 %)
+    random drop finds: 500 pairs (25.0 %)
     """
-    return f"{n:,} ({alone:,} alone)" if alone else f"{n:,}"
+
+    def share(n: int) -> str:
+        return f"{n:,} pairs ({100 * n / outcome.exact if outcome.exact else 100:.1f} %)"
+
+    return [
+        ("an exact join finds", f"{outcome.exact:,} pairs"),
+        ("this join found", share(pairs)),
+        ("random drop finds", share(outcome.dropping)),
+    ]
+
+
+def _near(path: str) -> str:
+    """Write a path below the current folder as the user would type it."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
+
+
+def summary(
+    totals: Totals,
+    results: str | None,
+    checkpoint: str | None,
+    late_rows: str | None = None,
+    *,
+    left_out: LeftOut | None = None,
+    more: Sequence[Row] = (),
+) -> Table:
+    """Make the closing table of a run; `more` lines end it."""
+    seconds, whole = max(totals.seconds, 0.001), totals.whole
+    has_table = whole.kind == "table"
+    mean, p95 = totals.mean_batch_seconds, totals.p95_batch_seconds
+    rows: list[tuple[str, str | None]] = [
+        ("batches", f"{len(totals.batch_seconds):,} in {clock(totals.seconds)}"),
+        ("rows in", f"{totals.rows_in:,} ({totals.rows_in / seconds:,.0f}/s)"),
+        ("rows out", f"{totals.rows_out:,} ({totals.rows_out / seconds:,.0f}/s)"),
+        ("rows without a partner", f"{whole.alone:,} of them" if whole.alone else None),
+        ("late rows", None if has_table else late(whole, late_rows)),
+        ("rows with a null key" + " or time" * (not has_table), f"{whole.null:,}"),
+        ("rows ahead of the clock", f"{whole.ahead:,}" if whole.ahead else None),
+        ("stale results withheld", f"{whole.stale:,}" if whole.stale else None),
+        *(left_out or LeftOut()).rows(whole),
+        *table_rows(whole),
+        ("state at the end", f"{whole.state_rows:,} rows, {size(whole.state_bytes)}"),
+        ("largest state", size(totals.peak_state_bytes)),
+        ("batch time", f"{mean:.2f} s mean, {p95:.2f} s p95"),
+        ("results", results),
+        ("checkpoint", checkpoint),
+        *more,
+    ]
+    table = Table(title="Summary", title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, said in rows:
+        if said is not None:
+            table.add_row(name, said)
+    return table
+
+
+def late(metrics: JoinMetrics, folder: str | None) -> str:
+    """Write how many rows were late, why, and where they are.
+
+    Examples
+    --------
+    >>> from streamjoin.metrics import InputMetrics
+    >>> late(JoinMetrics(inputs=(InputMetrics("left", late=5, idle_late=2),)), "output/late")
+    '5 (2 of them after an idle time-out), in output/late'
+    """
+    idle = sum(one.idle_late for one in metrics.inputs)
+    cause = f" ({idle:,} of them after an idle time-out)" if idle else ""
+    return f"{metrics.late:,}{cause}" + (f", in {folder}" if folder and metrics.late else "")

@@ -101,11 +101,11 @@ def explain_plans(
 
 def explain_query(plan: "QueryPlan") -> Report:
     """Say where the parts of a query are evaluated."""
-    names = {source.alias: source.stream for source in plan.sources}
+    names = {source.alias: source.stream for source in plan.query.streams.sources}
     streams = [name if name == alias else f"{name} {alias}" for alias, name in names.items()]
-    conditions, lines = [], []
+    how, conditions, lines = plan.query.streams.how, [], []
     for one in plan.conditions:
-        line, column = plan.text.place(one.start)
+        line, column = plan.query.text.place(one.start)
         place = {"line": line, "column": column, "place": one.place, "stream": one.stream}
         conditions.append({"text": one.text, **place})
         lines.append(f"{one.text}  ({_PLACES[one.place].format(one.stream)})")
@@ -113,13 +113,13 @@ def explain_query(plan: "QueryPlan") -> Report:
     selected = [output.sql for output in plan.outputs]
     facts = [
         Fact("streams", names),
-        Fact("how", plan.how),
+        Fact("how", how),
         Fact("conditions", conditions, "conditions", lines),
         Fact("carried", dict(plan.columns), "carried", carried),
         Fact("selected", selected, "selected", [", ".join(selected)]),
         Fact("plan", plan.plan, "plan"),
     ]
-    title = f"query: {plan.how} join of {', '.join(streams)}"
+    title = f"query: {how} join of {', '.join(streams)}"
     return Report("queries", title, sections_of(facts), numbers_of(facts))
 
 

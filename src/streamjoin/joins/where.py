@@ -81,12 +81,14 @@ def parse_where(
     >>> where.rest
     ("left.k LIKE 'a%'",)
     """
-    from streamjoin.sql_text.columns import Columns  # these load sqlglot, which few joins need
-    from streamjoin.sql_text.conjuncts import conjuncts
+    from streamjoin.sql_text.columns import Sides  # these load sqlglot, which few joins need
+    from streamjoin.sql_text.translate import conjuncts
 
     if not isinstance(text, str) or not text.strip():
         raise ConfigError.at("where", repr(text), "a SQL condition such as 'left.x < right.y'")
-    parts = conjuncts(text, Columns(schemas, naming), time_zone)
+    left, right = schemas
+    sides = Sides(schemas={"left": left, "right": right}, naming=naming)
+    parts = conjuncts(text, sides, time_zone)
     understood = [part for part in parts if isinstance(part, Expression)]
     band, conditions = find_band(understood)
     sets = find_sets(conditions)

@@ -4,7 +4,7 @@ What a pipeline file generates is known before it runs: a sample of it, drawn ov
 time as the windows need, says how many rows pass the filters and how often rows match.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,10 +23,11 @@ from streamjoin.explanations.asked import (
 from streamjoin.explanations.explanation import Explanation, explain_plans
 from streamjoin.explanations.plans import AnyPlan
 from streamjoin.spark.generator import FORMAT, as_active, stream_of
-from streamjoin.spark.pipeline import JoinPipeline, Pipeline, Source, SqlPipeline, TablePipeline
+from streamjoin.spark.pipeline import Pipeline, Source
 from streamjoin.spark.plans import plan_text, plans_of, queries_of
 from streamjoin.spark.requirements import n_cores
-from streamjoin.spark.sql import input_of, stream_name
+from streamjoin.spark.sql import input_of
+from streamjoin.sql_text.query_plan import stream_name
 from streamjoin.workloads import GeneratedStream
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def explain_frame(
 def explain_pipeline(
     pipeline: Pipeline,
     spark: SparkSession,
-    names: tuple[str, ...],
     rates: Rates = None,
     selectivities: Selectivities = None,
 ) -> Explanation:
@@ -81,14 +81,12 @@ def explain_pipeline(
         What would run.
     spark
         Where its streams are opened; nothing is started.
-    names
-        What the file calls its streams, in the order of the join; a query says so itself.
     rates, selectivities
         As of `streamjoin.explain`; they win over what a sample shows.
     """
     frame = pipeline.joined(spark)
     plan = plans_of(frame)[0]
-    sources = _sources_of(pipeline, names, frame, plan)
+    sources = _sources_of(pipeline, frame, plan)
     if rates is None and sources.samples and plan.inputs:
         by_name = {name: sources.samples[name].rate for name in sources.names}
         left, right, *_ = by_name.values()
@@ -96,12 +94,10 @@ def explain_pipeline(
     return explain_frame(frame, rates, selectivities, sources)
 
 
-def _sources_of(
-    pipeline: Pipeline, names: tuple[str, ...], frame: DataFrame, plan: AnyPlan
-) -> Sources:
+def _sources_of(pipeline: Pipeline, frame: DataFrame, plan: AnyPlan) -> Sources:
     """What is known of a pipeline's streams; `frame` is what it joined, by `plan`."""
     spark, query = frame.sparkSession, next(iter(queries_of(frame)), None)
-    sources = dict(_sources(pipeline, names))
+    sources = _sources(pipeline)
     filters, samples = {}, {}
     if query is not None:
         filters = {name: tuple(c.text for c in query.at("stream", stream=name)) for name in sources}
@@ -118,16 +114,13 @@ def _sources_of(
     return Sources(tuple(sources), filters, samples)
 
 
-def _sources(pipeline: Pipeline, names: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
-    """The streams by what they are called, in the order of the join."""
-    if isinstance(pipeline, JoinPipeline):
-        yield from zip(names, (pipeline.left, pipeline.right), strict=True)
-    elif isinstance(pipeline, TablePipeline):
-        yield names[0], pipeline.stream
-    elif isinstance(pipeline, SqlPipeline):
-        for used in pipeline.query.streams.sources:
-            name = stream_name(pipeline.query, used, list(pipeline.streams))
-            yield used.alias, pipeline.streams[name]
+def _sources(pipeline: Pipeline) -> Mapping[str, Source]:
+    """The streams by what the join calls them, in its order."""
+    query, streams = pipeline.query, pipeline.streams
+    if query is None:
+        return streams
+    used = query.streams.sources
+    return {one.alias: streams[stream_name(query, one, list(streams))] for one in used}
 
 
 def _span(plan: AnyPlan, rate: float) -> float:

@@ -1,7 +1,6 @@
 """A whole pipeline, sources, one join, one sink, as values that become a streaming query."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -140,38 +139,56 @@ class BatchSink:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pipeline(ABC):
+class Pipeline:
     """Streams, what is made of them, a sink, and when to run.
 
     Parameters
     ----------
+    streams
+        The streams by name, in the order of the join.
     sink
         Where results go.
+    arguments
+        Keyword arguments of `streamjoin.join`; of `streamjoin.table_join` or `streamjoin.sql`, if
+        there is a table or a query.
     checkpoint
         Folder that makes a restart go on where the query stopped.
     trigger
         Time between micro-batches such as ``"2 seconds"``; None takes what is available and ends.
-    budget
-        What the join may use, as far as it is said.
-    shed, late_rows
-        What gives way, and the folder for late rows, as `streamjoin.join` has them.
+    table
+        What the only stream is joined with.
+    query
+        What is asked of the streams.
     """
 
+    streams: Mapping[str, Source]
     sink: Sink | BatchSink
+    arguments: Mapping[str, Any]
     checkpoint: str
     trigger: str | None = None
-    budget: Budget | None = None
-    shed: str | Sequence[str] | None = None
-    late_rows: str | None = None
+    table: Table | None = None
+    query: Query | None = None
+
+    @property
+    def budget(self) -> Budget | None:
+        """What the join may use, as far as it is said."""
+        return self.arguments.get("budget") if self.query is None else self.query.clauses.budget
 
     @property
     def is_many(self) -> bool:
         """Whether more than two streams are joined."""
-        return False
+        return self.query is not None and len(self.query.streams.sources) > 2
 
-    @abstractmethod
     def joined(self, spark: "SparkSession") -> "DataFrame":
         """The result as a streaming DataFrame that is not running."""
+        if self.query is not None:
+            used = {source.stream.lower() for source in self.query.streams.sources}
+            opened = {n: s.open(spark) for n, s in self.streams.items() if n.lower() in used}
+            return run_query(self.query, opened, **self.arguments)
+        first, *others = (source.open(spark) for source in self.streams.values())
+        if self.table is not None:
+            return table_join(first, self.table, **self.arguments)
+        return join(first, *others, **self.arguments)
 
     def start(self, spark: "SparkSession") -> "StreamingQuery":
         """Start the query; the caller watches and stops it."""
@@ -182,75 +199,3 @@ class Pipeline(ABC):
         else:
             writer = writer.trigger(processingTime=self.trigger)
         return writer.start()
-
-
-@dataclass(frozen=True, kw_only=True)
-class JoinPipeline(Pipeline):
-    """Two streams and one join.
-
-    Parameters
-    ----------
-    left, right
-        The two streams.
-    join
-        Keyword arguments of `streamjoin.join`.
-    """
-
-    left: Source
-    right: Source
-    join: Mapping[str, Any]
-
-    def joined(self, spark: "SparkSession") -> "DataFrame":
-        """The join's result."""
-        return join(self.left.open(spark), self.right.open(spark), **self.join)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TablePipeline(Pipeline):
-    """A stream and a table.
-
-    Parameters
-    ----------
-    stream, table
-        The two.
-    join
-        Keyword arguments of `streamjoin.table_join`.
-    """
-
-    stream: Source
-    table: Table
-    join: Mapping[str, Any]
-
-    def joined(self, spark: "SparkSession") -> "DataFrame":
-        """The join's result."""
-        return table_join(self.stream.open(spark), self.table, **self.join)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SqlPipeline(Pipeline):
-    """Any number of streams and one query.
-
-    Parameters
-    ----------
-    streams
-        The streams by name.
-    query
-        What is asked of them.
-    settings
-        Keyword arguments of `streamjoin.sql`.
-    """
-
-    streams: Mapping[str, Source]
-    query: Query
-    settings: Mapping[str, Any]
-
-    @property
-    def is_many(self) -> bool:
-        """Whether the query has more than two streams."""
-        return len(self.query.streams.sources) > 2
-
-    def joined(self, spark: "SparkSession") -> "DataFrame":
-        """The query's result."""
-        used = {source.stream.lower() for source in self.query.streams.sources}
-        frames = {n: source.open(spark) for n, source in self.streams.items() if n.lower() in used}
-        return run_query(self.query, frames, **self.settings)

@@ -1,6 +1,6 @@
 """`sj.sql`: joins of streams as SQL."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -19,11 +19,8 @@ from streamjoin.spark.frames import join
 from streamjoin.spark.multi_frames import multi_join
 from streamjoin.spark.plans import note
 from streamjoin.sql_text.query import Query, parse_query
+from streamjoin.sql_text.query_columns import Placed
 from streamjoin.sql_text.query_plan import QueryPlan, plan_query, stream_name
-from streamjoin.sql_text.query_script import CreatedStream, Script, read_script
-from streamjoin.sql_text.query_text import Text
-
-__all__ = ["CreatedStream", "Script", "read_script", "run_query", "sql", "stream_name"]
 
 _IN_THE_TEXT: Final = {
     "on": "ON or WHERE", "where": "WHERE", "how": "LEFT JOIN and the like", "window": "WINDOW",
@@ -103,19 +100,12 @@ def run_query(
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     schemas = {name: _schema(frame) for name, frame in streams.items()}
     plan = plan_query(query, schemas, time, zone, naming_of(spark))
-    inputs = {
-        source.alias: input_of(
-            plan, source.alias, streams[stream_name(query, source, list(streams))]
-        )
-        for source in plan.sources
-    }
-    late = plan.lateness or lateness
-    settings = {**more, **({} if late is None else {"lateness": late}), "budget": plan.budget}
+    names = {one.alias: stream_name(query, one, list(streams)) for one in query.streams.sources}
+    inputs = {alias: input_of(plan, alias, streams[name]) for alias, name in names.items()}
+    late, budget = query.clauses.lateness or lateness, query.clauses.budget
+    settings = {**more, **({} if late is None else {"lateness": late}), "budget": budget}
     with _pointing(query):
-        if len(inputs) == 2:
-            joined, structs = _join_two(plan, inputs, settings)
-        else:
-            joined, structs = _join_many(plan, inputs, settings)
+        joined, structs = (_join_two if len(inputs) == 2 else _join_many)(plan, inputs, settings)
     result = _selected(plan, joined, structs)
     note(result, plan)
     return result
@@ -145,11 +135,15 @@ def _arrow_type(kind: DataType) -> pa.DataType:
 
 def input_of(plan: QueryPlan, alias: str, frame: DataFrame) -> DataFrame:
     """A stream's rows that fulfil its own conditions, and the columns that are needed later."""
-    frame = frame.alias(alias)
-    for condition in plan.at("stream", stream=alias):
-        with _evaluating(plan.text, condition.start, condition.text):
-            frame = frame.filter(condition.sql)
+    frame = _filtered(plan, frame.alias(alias), plan.at("stream", stream=alias))
     return frame.select(*map(named, plan.columns[alias]))
+
+
+def _filtered(plan: QueryPlan, frame: DataFrame, conditions: Sequence[Placed]) -> DataFrame:
+    for condition in conditions:
+        with _evaluating(plan, condition.start, condition.text):
+            frame = frame.filter(condition.sql)
+    return frame
 
 
 def _join_two(
@@ -157,6 +151,7 @@ def _join_two(
 ) -> tuple[DataFrame, dict[str, list[str]]]:
     """The join of two streams, and which of its columns are whose."""
     (a, left), (b, right) = inputs.items()
+    how = plan.query.streams.how
     conditions = [f"({condition.sql})" for condition in plan.at("key", "join")]
     arguments: dict[str, Any] = {"suffixes": (f"_{a}", f"_{b}"), **settings}
     if plan.freshness:
@@ -165,21 +160,20 @@ def _join_two(
         left,
         right,
         where=" AND ".join(conditions) or None,
-        how=plan.how,
+        how=how,
         time=(plan.time[a], plan.time[b]),
         window=(plan.window[a], plan.window[b]),
         **arguments,
     )
     n = len(left.columns)
-    rest = [] if plan.how in ("semi", "anti") else joined.columns[n : n + len(right.columns)]
+    rest = [] if how in ("semi", "anti") else joined.columns[n : n + len(right.columns)]
     return joined, {a: joined.columns[:n], b: rest}
 
 
 def _join_many(
     plan: QueryPlan, inputs: Mapping[str, DataFrame], settings: Mapping[str, Any]
 ) -> tuple[DataFrame, dict[str, list[str]]]:
-    said = {"strategy": plan.strategy, "order": plan.order}
-    ways: dict[str, Any] = {name: way for name, way in said.items() if way is not None}
+    said = {name: getattr(plan.query.clauses, name) for name in ("strategy", "order")}
     joined = multi_join(
         inputs,
         on=plan.keys,
@@ -187,7 +181,7 @@ def _join_many(
         window=plan.window,
         plan=plan.plan,
         freshness=plan.freshness or None,
-        **ways,
+        **{name: way for name, way in said.items() if way is not None},
         **settings,
     )
     return joined, {a: [f"{a}_{name}" for name in names] for a, names in plan.columns.items()}
@@ -200,28 +194,25 @@ def _selected(plan: QueryPlan, joined: DataFrame, structs: Mapping[str, list[str
     by_stream = {
         a: dict(zip(plan.columns[a], names, strict=True)) for a, names in structs.items() if names
     }
-    frame = joined.select(*as_structs(by_stream), *extra)
-    for condition in plan.at("after"):
-        with _evaluating(plan.text, condition.start, condition.text):
-            frame = frame.filter(condition.sql)
+    frame = _filtered(plan, joined.select(*as_structs(by_stream), *extra), plan.at("after"))
     selected = [F.expr(output.sql) for output in plan.outputs]
     try:
         return frame.select(*selected, *extra)
     except PySparkException:
         for i, output in enumerate(plan.outputs, 1):
-            with _evaluating(plan.text, output.start, output.sql):
+            with _evaluating(plan, output.start, output.sql):
                 frame.select(*selected[:i])
         raise
 
 
 @contextmanager
-def _evaluating(text: Text, start: int, part: str) -> Iterator[None]:
+def _evaluating(plan: QueryPlan, start: int, part: str) -> Iterator[None]:
     """Point at what Spark cannot evaluate."""
     try:
         yield
     except PySparkException as error:
         what = f"{part}: {root_cause(error).rstrip('.')}; allowed: SQL that Spark can evaluate"
-        raise text.error(start, what, DataError) from error
+        raise plan.query.text.error(start, what, DataError) from error
 
 
 @contextmanager

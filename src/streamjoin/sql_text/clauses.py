@@ -28,8 +28,7 @@ from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError
 from streamjoin.joins.multi.arguments import STRATEGIES
 from streamjoin.planning.many.nary import ORDERS
-from streamjoin.sql_text.conjuncts import depths
-from streamjoin.sql_text.query_text import Text, allowed, is_name, is_word, listed
+from streamjoin.sql_text.words import Text, allowed, depths, is_name, is_word, listed
 from streamjoin.windows import Rows
 
 EXAMPLES: Final = {

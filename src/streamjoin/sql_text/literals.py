@@ -1,6 +1,6 @@
 """Constants in SQL text, with the types that Spark gives them.
 
-What may mean something else in Spark is not understood.
+What may mean something else in Spark, or is no such constant, is a ValueError: not understood.
 """
 
 import re
@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from streamjoin.core.predicate.build import NotUnderstoodError
 from streamjoin.core.predicate.expressions import Literal
 
 _WHOLE: Final = re.compile(r"-?\d{1,38}")  # not more digits than a decimal has
@@ -55,7 +54,7 @@ def number(text: str) -> Literal:
     scale = -int(exponent)
     precision = max(len(digits), scale)
     if precision > _MOST_DIGITS:
-        raise NotUnderstoodError
+        raise ValueError(text)
     return Literal(pa.decimal128(precision, scale), value, text)
 
 
@@ -67,12 +66,9 @@ def double(number: str, text: str) -> Literal:
     >>> double("5", "5D").value
     5.0
     """
-    try:
-        value = float(number)
-    except ValueError:  # sqlglot takes 1e for a number
-        raise NotUnderstoodError from None
+    value = float(number)  # sqlglot takes 1e for a number
     if not isfinite(value):
-        raise NotUnderstoodError
+        raise ValueError(number)
     return Literal(pa.float64(), value, text)
 
 
@@ -85,7 +81,7 @@ def bigint(text: str) -> Literal:
     Literal(type=DataType(int64), value=5, text='5L')
     """
     if not _WHOLE.fullmatch(text) or int(text) >= 2**63:
-        raise NotUnderstoodError
+        raise ValueError(text)
     return Literal(pa.int64(), int(text), f"{text}L")
 
 
@@ -99,11 +95,8 @@ def day(text: str) -> Literal:
     """
     numbers = _DATE.fullmatch(text)
     if numbers is None:
-        raise NotUnderstoodError
-    try:
-        value = date(*map(int, numbers.groups()))
-    except ValueError:
-        raise NotUnderstoodError from None
+        raise ValueError(text)
+    value = date(*map(int, numbers.groups()))
     return Literal(pa.date32(), value, f"DATE'{value}'")
 
 
@@ -117,12 +110,12 @@ def moment(text: str, time_zone: str | None) -> Literal:
     """
     value, zone = _parsed(text)
     if zone is None and time_zone is None:
-        raise NotUnderstoodError
+        raise ValueError(text)
     try:
         place = ZoneInfo(time_zone) if zone is None and time_zone is not None else zone
         value = value.replace(tzinfo=place).astimezone(timezone.utc)
-    except (KeyError, ValueError, OverflowError):  # the years before 1 and after 9999 in UTC
-        raise NotUnderstoodError from None
+    except (KeyError, OverflowError):  # the years before 1 and after 9999 in UTC
+        raise ValueError(text) from None
     return Literal(pa.timestamp("us", "UTC"), value, f"TIMESTAMP'{value:{_FORM}}Z'")
 
 
@@ -136,18 +129,15 @@ def local_moment(text: str) -> Literal:
     """
     value, zone = _parsed(text)
     if zone is not None:
-        raise NotUnderstoodError
+        raise ValueError(text)
     return Literal(pa.timestamp("us"), value, f"TIMESTAMP_NTZ'{value:{_FORM}}'")
 
 
 def _parsed(text: str) -> tuple[datetime, tzinfo | None]:
     parts = _TIME.fullmatch(text)
     if parts is None:
-        raise NotUnderstoodError
+        raise ValueError(text)
     year, month, day, hour, minute, second = (int(part or 0) for part in parts.groups()[:6])
     micros, zone = (parts[7] or "").ljust(6, "0"), (parts[8] or "").replace("Z", "+00:00")
-    try:
-        value = datetime(year, month, day, hour, minute, second, int(micros))
-        return value, datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo
-    except ValueError:
-        raise NotUnderstoodError from None
+    value = datetime(year, month, day, hour, minute, second, int(micros))
+    return value, datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo

@@ -20,8 +20,8 @@ from streamjoin.sql_text.clauses import (
     read_clauses,
     unknown_word,
 )
-from streamjoin.sql_text.conjuncts import REFUSED, depths, parts
-from streamjoin.sql_text.query_text import Text, is_name, is_word, listed
+from streamjoin.sql_text.translate import REFUSED
+from streamjoin.sql_text.words import Text, depths, is_name, is_word, listed, parse_condition, parts
 
 _MODIFIERS: Final = {
     "NATURAL", "ASOF", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "SEMI", "ANTI",
@@ -315,12 +315,12 @@ def _parts(text: Text, tokens: Sequence[Token]) -> list[Part]:
     if not tokens:
         return []
     try:
-        whole = parse_one(text.cut(tokens), read="spark", into=exp.Condition)
+        whole = parse_condition(text.cut(tokens))
     except SqlglotError:
         raise _unreadable(text, tokens, "a condition") from None
     return [
         Part(text.cut(words), words[0].start, meaning)
-        for words, meaning in parts(text.text, tokens, whole)
+        for words, meaning in parts(text, tokens, whole)
     ]
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from streamjoin._names import ANY_CASE, Naming, quoted
-from streamjoin.budget import Budget
 from streamjoin.durations import parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name, refuse_duplicates
@@ -14,9 +13,8 @@ from streamjoin.joins.multi.keys import parse_on
 from streamjoin.planning.many.tree import Tree
 from streamjoin.sql_text.clauses import EXAMPLES, Given
 from streamjoin.sql_text.query import Query, Source
-from streamjoin.sql_text.query_columns import Output, outputs
-from streamjoin.sql_text.query_places import Place, Placed, Places
-from streamjoin.sql_text.query_text import Text, allowed
+from streamjoin.sql_text.query_columns import Output, Place, Placed, Places, outputs
+from streamjoin.sql_text.words import allowed
 from streamjoin.windows import Rows
 
 
@@ -77,17 +75,41 @@ def times(
 ) -> dict[str, str]:
     """The event-time column of each stream: of TIME, of `time`, or its only timestamp."""
     given = _by_source(query, "TIME", query.clauses.time)
-    columns = {}
-    for source in query.streams.sources:
-        alias, schema = source.alias, schemas[source.alias]
-        clause = given.get(alias)
-        name = str(clause.value) if clause else _argument(time, source)
-        start = clause.start if clause else source.start
-        if name is None:
-            columns[alias] = _only(query, source, schema)
-        else:
-            columns[alias] = _timestamp(query, start, alias, schema, name, naming)
-    return columns
+    return {
+        source.alias: _time(query, source, given.get(source.alias), time, schema, naming)
+        for source, schema in zip(query.streams.sources, schemas.values(), strict=True)
+    }
+
+
+def _time(
+    query: Query,
+    source: Source,
+    clause: Given | None,
+    time: object,
+    schema: pa.Schema,
+    naming: Naming,
+) -> str:
+    alias = source.alias
+    name = str(clause.value) if clause else _argument(time, source)
+    start = clause.start if clause else source.start
+    if name is None:
+        names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+        if len(names) == 1:
+            return str(names[0])
+        has = f"timestamps {', '.join(names)}" if names else "no timestamp"
+        what = f"stream {alias!r} has {has}; allowed: one, or a clause such as TIME "
+        what += f"{alias}.{names[0] if names else 'column'}"
+        raise query.text.error(start, what, DataError)
+    at = naming.find(schema.names, name)
+    if at is None:
+        what = f"TIME: {alias} has no column {name!r}; {allowed(schema.names, name)}"
+        raise query.text.error(start, what, DataError)
+    field = schema.field(at)
+    if not pa.types.is_timestamp(field.type):
+        what = f"TIME: {alias}.{field.name} has type {kind_name(field.type)}; "
+        what += "allowed: timestamp or timestamp_ntz"
+        raise query.text.error(start, what, DataError)
+    return str(field.name)
 
 
 def _argument(time: object, source: Source) -> str | None:
@@ -98,33 +120,6 @@ def _argument(time: object, source: Source) -> str | None:
     names = list(time)
     places = (ANY_CASE.find(names, key) for key in (source.alias, source.stream))
     return next((time[names[at]] for at in places if at is not None), None)
-
-
-def _timestamp(
-    query: Query, start: int, alias: str, schema: pa.Schema, name: str, naming: Naming
-) -> str:
-    at = naming.find(schema.names, name)
-    if at is None:
-        what = f"TIME: {alias} has no column {name!r}; {allowed(schema.names, name)}"
-        raise query.text.error(start, what, DataError)
-    field = schema.field(at)
-    if not pa.types.is_timestamp(field.type):
-        what = (
-            f"TIME: {alias}.{field.name} has type {kind_name(field.type)}; "
-            "allowed: timestamp or timestamp_ntz"
-        )
-        raise query.text.error(start, what, DataError)
-    return str(field.name)
-
-
-def _only(query: Query, source: Source, schema: pa.Schema) -> str:
-    names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-    if len(names) == 1:
-        return str(names[0])
-    has = f"timestamps {', '.join(names)}" if names else "no timestamp"
-    example = names[0] if names else "column"
-    what = f"stream {source.alias!r} has {has}; allowed: one, or a clause such as TIME "
-    raise query.text.error(source.start, f"{what}{source.alias}.{example}", DataError)
 
 
 def _by_source(query: Query, word: str, given: Sequence[Given]) -> dict[str, Given]:
@@ -138,15 +133,14 @@ def _by_source(query: Query, word: str, given: Sequence[Given]) -> dict[str, Giv
             raise query.text.error(one.start, what + allowed(aliases, one.stream))
     chosen = {}
     for source in sources:
-        by_name = (
+        said = [
             one
-            for name in (source.alias, source.stream, None)
+            for name in (source.alias, source.stream, "")
             for one in given
-            if ANY_CASE.same(one.stream or "", name or "")
-        )
-        first = next(by_name, None)
-        if first is not None:
-            chosen[source.alias] = first
+            if ANY_CASE.same(one.stream or "", name)
+        ]
+        if said:
+            chosen[source.alias] = said[0]
     return chosen
 
 
@@ -165,20 +159,14 @@ def plan_text(query: Query) -> str | None:
 class QueryPlan:
     """What becomes of a query."""
 
-    text: Text
-    sources: tuple[Source, ...]
-    how: str
+    query: Query
     conditions: tuple[Placed, ...]
     columns: Mapping[str, tuple[str, ...]]
     outputs: tuple[Output, ...]
     time: Mapping[str, str]
     window: Mapping[str, str | Rows]
     freshness: Mapping[str, str | Rows]
-    lateness: str | None
-    budget: Budget | None
     plan: str | None
-    strategy: str | None
-    order: str | None
 
     def at(self, *places: Place, stream: str | None = None) -> list[Placed]:
         """Conditions of some places."""
@@ -228,28 +216,22 @@ def plan_query(
     for alias, schema in by_alias.items():
         refuse_duplicates(schema.names, alias, naming)
     places = Places(query, by_alias, time_zone, naming)
-    conditions = tuple(places.all())
+    conditions = places.conditions
     _check_connected(query, conditions, by_alias, naming)
-    selected = outputs(query.items, places.scope("select"))
+    selected = outputs(query.items, places.result)
     clock = times(query, by_alias, time, naming)
     window = windows(query)
     used = {*clock.items(), *(column for one in conditions for column in one.columns)}
     used |= {column for one in selected for column in one.columns}
     return QueryPlan(
-        text=query.text,
-        sources=query.streams.sources,
-        how=query.streams.how,
+        query=query,
         conditions=conditions,
         columns={a: tuple(n for n in s.names if (a, n) in used) for a, s in by_alias.items()},
         outputs=selected,
         time=clock,
         window=window,
         freshness=freshness(query, window),
-        lateness=query.clauses.lateness,
-        budget=query.clauses.budget,
         plan=plan_text(query),
-        strategy=query.clauses.strategy,
-        order=query.clauses.order,
     )
 
 

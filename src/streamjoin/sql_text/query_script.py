@@ -19,9 +19,8 @@ from sqlglot import Token, TokenType
 
 from streamjoin._names import ANY_CASE
 from streamjoin.sql_text.clauses import duration
-from streamjoin.sql_text.conjuncts import depths
 from streamjoin.sql_text.query import Query, read_query
-from streamjoin.sql_text.query_text import Text, is_name, is_word, listed
+from streamjoin.sql_text.words import Text, depths, is_name, is_word, listed
 
 _STATEMENTS: Final = "SET ..., CREATE STREAM ..., then one SELECT or INSERT INTO ... SELECT"
 _OF_STREAM: Final = ("USING", "OPTIONS", "TIME", "LATENESS", "AS")

@@ -1,10 +1,14 @@
-"""Parsed SQL as expressions; first its functions of sets, with their arguments checked."""
+"""A SQL condition as expressions, part for part, each as far as it is understood.
+
+First functions of sets, with their arguments checked, then all that is known, then the whole.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ParseError, SqlglotError
 
 from streamjoin._typing import SIDES
 from streamjoin.core.keys import comparable
@@ -17,8 +21,18 @@ from streamjoin.core.sets import can_be_item
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name
 from streamjoin.sql_text import literals
-from streamjoin.sql_text.columns import Columns
+from streamjoin.sql_text.columns import Sides, named
+from streamjoin.sql_text.words import Text, parse_condition, parts
 
+REFUSED: Final[dict[str, tuple[type, ...]]] = {
+    "a subquery": (exp.Query,),
+    "a window function": (exp.Window,),
+    "an aggregate function": (exp.AggFunc,),
+    "a function that makes rows": (exp.UDTF,),
+    "a placeholder": (exp.Placeholder, exp.Parameter),
+    "a star": (exp.Star,),
+}
+_ALLOWED: Final = "a condition on one pair of rows, such as 'left.x < right.y'"
 _TWO_ARRAYS: Final = "an array of items and one of weights"
 _USES: Final = {
     "overlap": "an array of each side, as in overlap(left.x, right.y)",
@@ -55,7 +69,7 @@ def set_functions(condition: exp.Expr) -> Iterator[str]:
     return (name for name in called if name in _USES)
 
 
-def set_function(node: Any, columns: Columns) -> Expression | None:
+def set_function(node: Any, sides: Sides) -> Expression | None:
     """``overlap`` or ``inner_product``; None for any other function.
 
     Examples
@@ -63,30 +77,35 @@ def set_function(node: Any, columns: Columns) -> Expression | None:
     >>> from sqlglot import parse_one
     >>> schema = pa.schema({"tags": pa.list_(pa.string())})
     >>> node = parse_one("overlap(right.tags, left.tags)", read="spark")
-    >>> set_function(node, Columns((schema, schema))).describe()
+    >>> set_function(node, Sides(schemas={"left": schema, "right": schema})).describe()
     'overlap(left.tags, right.tags)'
     """
     name, text = node.name.lower(), node.sql("spark", normalize_functions=False)
     if name not in _USES:
         return None
-    sides = _sides(node.expressions, columns)
+    both = _by_side(node.expressions, sides)
     most = 1 if name == "overlap" else 2
-    if not all(1 <= len(side) <= most for side in sides):
+    if not all(1 <= len(side) <= most for side in both):
         raise ConfigError.at("where", text, _USES[name])
-    for side in sides:
+    for side in both:
         _check(side, text, weighted=name == "inner_product")
-    _check_items(sides, text)
+    left, right = (_item_type(side[0].type) for side in both)
+    if not comparable(left, right):
+        raise DataError(
+            f"where: in {text} the items are {kind_name(left)} on the left and {kind_name(right)} "
+            "on the right; allowed: equal types (cast one of them)"
+        )
     if name == "overlap":
-        return Overlap(pa.int32(), sides[0][0], sides[1][0])
-    return InnerProduct(pa.float64(), *sides)
+        return Overlap(pa.int32(), both[0][0], both[1][0])
+    return InnerProduct(pa.float64(), *both)
 
 
-def arrays_overlap(node: Any, columns: Columns) -> Expression | None:
+def arrays_overlap(node: Any, sides: Sides) -> Expression | None:
     """Spark's ``arrays_overlap`` where false and null are the same; None for anything else."""
     bare = node.unnest()
     if type(bare) is not exp.Anonymous or bare.name.lower() != "arrays_overlap":
         return None
-    left, right = _sides(bare.expressions, columns)
+    left, right = _by_side(bare.expressions, sides)
     if not len(left) == len(right) == 1:
         return None
     items = [_item_type(column.type) for column in (*left, *right) if _is_array(column.type)]
@@ -96,10 +115,10 @@ def arrays_overlap(node: Any, columns: Columns) -> Expression | None:
     return build.compare(">=", count, Literal(pa.int32(), 1, "1"))
 
 
-def _sides(arguments: Sequence[Any], columns: Columns) -> _Sides:
+def _by_side(arguments: Sequence[Any], sides: Sides) -> _Sides:
     """The columns of each side; none at all if anything else is among the arguments."""
-    named = [columns.find(argument) for argument in arguments if type(argument) is exp.Column]
-    whole = [one.column for one in named if one.is_whole]
+    named = [sides.column(argument) for argument in arguments if type(argument) is exp.Column]
+    whole = [column for column in named if column is not None]
     if len(whole) < len(arguments):
         return (), ()
     left, right = (tuple(column for column in whole if column.side == side) for side in SIDES)
@@ -115,28 +134,17 @@ def _check(side: tuple[Column, ...], text: str, *, weighted: bool) -> None:
     else:
         fits = _is_array(items.type) and (not weighted or _is_array(weights.type))
     if not fits:
-        wanted = f"a map, or {_TWO_ARRAYS}" if as_map else "arrays"
-        kinds = " and ".join(f"{c.describe()} is {kind_name(c.type)}" for c in side)
-        raise DataError(f"where: in {text} {kinds}; allowed: {wanted}")
+        raise _unfit(text, side, f"a map, or {_TWO_ARRAYS}" if as_map else "arrays")
     if not can_be_item(_item_type(items.type)):
-        raise DataError(
-            f"where: in {text} {items.describe()} is {kind_name(items.type)}; allowed: {_ITEMS}"
-        )
+        raise _unfit(text, [items], _ITEMS)
     weight = weights.type.item_type if as_map else weights.type.value_type
     if weighted and not is_number(weight):
-        kind = kind_name(weights.type)
-        raise DataError(
-            f"where: in {text} {weights.describe()} is {kind}; allowed: weights that are numbers"
-        )
+        raise _unfit(text, [weights], "weights that are numbers")
 
 
-def _check_items(sides: _Sides, text: str) -> None:
-    left, right = (_item_type(side[0].type) for side in sides)
-    if not comparable(left, right):
-        raise DataError(
-            f"where: in {text} the items are {kind_name(left)} on the left and {kind_name(right)} "
-            "on the right; allowed: equal types (cast one of them)"
-        )
+def _unfit(text: str, columns: Sequence[Column], allowed: str) -> DataError:
+    kinds = " and ".join(f"{c.describe()} is {kind_name(c.type)}" for c in columns)
+    return DataError(f"where: in {text} {kinds}; allowed: {allowed}")
 
 
 def _is_array(kind: pa.DataType) -> bool:
@@ -154,17 +162,17 @@ class Translator:
     --------
     >>> from sqlglot import parse_one
     >>> schema = pa.schema({"x": pa.int64()})
-    >>> translator = Translator(Columns((schema, schema)), None)
+    >>> translator = Translator(Sides(schemas={"left": schema, "right": schema}), None)
     >>> translator.condition(parse_one("left.x BETWEEN 1 AND 3", read="spark")).describe()
     'left.x >= 1 AND left.x <= 3'
     """
 
-    def __init__(self, columns: Columns, time_zone: str | None) -> None:
-        self._columns, self._time_zone, self._level = columns, time_zone, 0
+    def __init__(self, sides: Sides, time_zone: str | None) -> None:
+        self.sides, self._time_zone, self._level = sides, time_zone, 0
 
     def conjunct(self, node: Node) -> Expression:
         """A condition that must hold by itself, so that false and null are the same."""
-        return arrays_overlap(node, self._columns) or self.condition(node)
+        return arrays_overlap(node, self.sides) or self.condition(node)
 
     def condition(self, node: Node) -> Expression:
         """An expression that is true, false or null."""
@@ -205,17 +213,20 @@ class Translator:
         return self._operand(node.this), self._operand(node.expression)
 
     def _column(self, node: Node) -> Expression:
-        meant = self._columns.find(node)
-        if not meant.is_whole:
+        column = self.sides.column(node)
+        if column is None:
             raise NotUnderstoodError
-        return meant.column
+        return column
 
     def _literal(self, node: Node) -> Expression:
-        return literals.string(node.name) if node.is_string else literals.number(node.name)
+        make = literals.string if node.is_string else literals.number
+        return _constant(make, node.name)
 
     def _negation(self, node: Node) -> Expression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return literals.number(f"-{node.this.name}")  # to Spark one literal, with its sign
+            return _constant(
+                literals.number, f"-{node.this.name}"
+            )  # to Spark one literal, with its sign
         return build.negate(self._operand(node.this))
 
     def _cast(self, node: Node) -> Expression:
@@ -225,15 +236,15 @@ class Translator:
         text, kind = node.this.name, (node.to.this.name, node.this.is_string)
         match kind:
             case ("BIGINT", False):
-                return literals.bigint(text)
+                return _constant(literals.bigint, text)
             case ("DOUBLE", False):
-                return literals.double(text, f"{text}D")
+                return _constant(literals.double, text, f"{text}D")
             case ("DATE", True):
-                return literals.day(text)
+                return _constant(literals.day, text)
             case ("TIMESTAMPTZ" | "TIMESTAMPLTZ", True):
-                return literals.moment(text, self._time_zone)
+                return _constant(literals.moment, text, self._time_zone)
             case ("TIMESTAMPNTZ", True):
-                return literals.local_moment(text)
+                return _constant(literals.local_moment, text)
         raise NotUnderstoodError
 
     def _between(self, node: Node) -> Expression:
@@ -258,7 +269,7 @@ class Translator:
         raise NotUnderstoodError
 
     def _function(self, node: Node) -> Expression:
-        expression = set_function(node, self._columns)
+        expression = set_function(node, self.sides)
         if expression is None:
             raise NotUnderstoodError
         return expression
@@ -267,6 +278,13 @@ class Translator:
         self, node: Node, connect: Callable[[Sequence[Expression]], Expression]
     ) -> Expression:
         return connect([self.condition(part) for part in node.flatten(unnest=False)])
+
+
+def _constant(make: Callable[..., Expression], *words: str | None) -> Expression:
+    try:
+        return make(*words)
+    except ValueError:
+        raise NotUnderstoodError from None
 
 
 _OTHERS: Final[dict[type, Callable[[Translator, Node], Expression]]] = {
@@ -290,3 +308,83 @@ _OTHERS: Final[dict[type, Callable[[Translator, Node], Expression]]] = {
     exp.Paren: lambda translator, node: translator._expression(node.this),
     exp.TryCast: Translator._cast,
 }
+
+Conjunct = tuple[int, int] | Expression | str
+"""Positions of two columns that are equal and can be keys, a condition, or text for Spark."""
+
+
+def conjuncts(text: str, sides: Sides, time_zone: str | None) -> list[Conjunct]:
+    """The parts of a condition that must all hold, each as far as it is understood.
+
+    Examples
+    --------
+    >>> schema = pa.schema({"k": pa.string(), "x": pa.int64()})
+    >>> sides = Sides(schemas={"left": schema, "right": schema})
+    >>> key, bound, rest = conjuncts(
+    ...     "left.k = right.k AND left.x > 3 AND rand() < 0.5", sides, None)
+    >>> key, bound.describe(), rest
+    ((0, 0), 'left.x > 3', 'rand() < 0.5')
+    """
+    whole = Text(text, "where")
+    tokens = _tokens(whole)
+    meaning = _parse(whole.cut(tokens))
+    for what, kinds in REFUSED.items():
+        node = meaning.find(*kinds)
+        if node is not None:
+            raise ConfigError(f"where: {node.sql('spark')} is {what}; allowed: {_ALLOWED}")
+    for name in named(meaning):
+        sides.find(name)
+    translator = Translator(sides, time_zone)
+    return [
+        _conjunct(whole, words, condition, translator)
+        for words, condition in parts(whole, tokens, meaning)
+    ]
+
+
+def _tokens(text: Text) -> list[Token]:
+    try:
+        tokens = text.tokens()
+    except SqlglotError:
+        raise _unreadable(text.text) from None
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens or any(token.token_type == TokenType.SEMICOLON for token in tokens):
+        raise ConfigError.at("where", repr(text.text), "one condition, such as 'left.x < right.y'")
+    return tokens
+
+
+def _parse(text: str) -> exp.Expr:
+    try:
+        return parse_condition(text)
+    except ParseError as error:
+        near = error.errors[0].get("highlight") if error.errors else None
+        raise _unreadable(text, f" near {near!r}" if near else "") from None
+    except RecursionError:
+        raise _unreadable(text, " with so many levels") from None
+
+
+def _unreadable(text: str, place: str = "") -> ConfigError:
+    return ConfigError(f"where: cannot read {text!r} as SQL{place}; allowed: {_ALLOWED}")
+
+
+def _conjunct(
+    text: Text, words: Sequence[Token], condition: exp.Expr, translator: Translator
+) -> Conjunct:
+    equality = translator.sides.equality(condition)
+    if equality is not None:
+        return equality
+    said = text.cut(words)
+    # Escapes and variables are Spark's business; names have no escapes.
+    others = (text.cut([word]) for word in words if word.token_type != TokenType.IDENTIFIER)
+    try:
+        if "${" in said or any("\\" in other for other in others):
+            raise NotUnderstoodError
+        return translator.conjunct(condition)
+    except NotUnderstoodError:
+        name = next(set_functions(condition), None)
+        if name is not None:
+            raise ConfigError(
+                f"where: {said!r} has parts that only Spark can evaluate, and Spark has no {name}; "
+                f"allowed: {name} with comparisons, arithmetic, AND, OR, NOT"
+            ) from None
+        return translator.sides.rewritten(said, condition, {"left": "left", "right": "right"})
