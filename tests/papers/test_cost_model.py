@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from papers.kang.cost_model import (
     PAPER,
-    AccessCosts,
     Values,
     crossover_exact,
     crossover_ratio,
@@ -28,6 +27,7 @@ from papers.kang.cost_model import (
     ratio_from_crossover,
     thrashing_rate,
 )
+from papers.operators.moving_window import AccessCosts
 from streamjoin.errors import ConfigError
 
 JOINS = (hhj, hnj, nhj, nnj)

@@ -26,7 +26,7 @@ from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinEr
 from streamjoin.spark.secrets import hide
 
 if TYPE_CHECKING:
-    from streamjoin.calibration.result import Crossover
+    from streamjoin.calibration.store import Crossover
     from streamjoin.explanations.asked import Rates, Selectivities
     from streamjoin.explanations.explanation import Explanation
 
