@@ -11,8 +11,9 @@ import pytest
 
 import streamjoin as sj
 from streamjoin.metrics import JoinCounts
-from streamjoin.spark import pack, processor
-from streamjoin.spark.channel import Channel
+from streamjoin.spark import processor
+from streamjoin.spark import rows as spark_rows
+from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.worker import Run
 from tests.spark.cluster import Cluster
 
@@ -51,7 +52,7 @@ def run(
     for cost in costs:
         took = 0.2 + cost * let_in * seconds
         # No clock of this machine, which may be busy.
-        patch.setattr(pack, "time", SimpleNamespace(time_ns=lambda: 0))
+        patch.setattr(spark_rows, "time", SimpleNamespace(time_ns=lambda: 0))
         patch.setattr(processor, "time_ns", lambda took=took: int(took * 1e9))
         tables = part(first, seconds, 0), part(first, seconds, 1)
         yield [join.push(*tables, runs=2) for join in joins], first
@@ -111,10 +112,10 @@ def test_lag_turns_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_batch_reads_what_earlier_ones_decided(tmp_path: Path) -> None:
-    gate = Channel(str(tmp_path), "join", (0,), has_gate=True)
+    gate = FileChannel(str(tmp_path), "join", (0,), has_gate=True)
 
     def let_in(batch: int, query: str = "q") -> Sequence[float]:
-        return gate.decided(Run(query, batch, 0)).let_in
+        return gate.at(Run(query, batch, 0)).decided().let_in
 
     assert let_in(0) == (1.0, 1.0)
     for batch, share in ((1, 0.5), (2, 0.25), (5, 0.125)):  # some batches have no rows

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.batch import Arranged, Batch, arrange
-from streamjoin.core.stream import Stream
+from streamjoin.joins.base import Tasks
 from streamjoin.joins.hot_keys import HotKey, HotKeys, describe
 from streamjoin.joins.packed import NEVER, PACKED
 from streamjoin.joins.routing import Routing, Split, split_hot
 from streamjoin.shedding.rows import is_let_in
+
+if TYPE_CHECKING:
+    from streamjoin.joins.multi.settings import MultiJoin
+    from streamjoin.joins.window.settings import WindowJoin
 
 CHUNK_BYTES: Final = 4 << 20
 """A map task sends what it has gathered once it holds so much.
@@ -163,30 +167,16 @@ def serialized(rows: pa.RecordBatch, split: Split) -> pa.Array:
     return pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, sink.getvalue()])
 
 
-class StreamJoin(Protocol):
-    """What shaping needs to know of a join of streams."""
-
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        """Its inputs."""
-
-    def keeps(self, side: Any) -> bool:
-        """Whether rows of an input come out even if they match nothing."""
-
-    def marks_of(self, side: int) -> tuple[int, int] | None:
-        """Columns that say how far the join before an input has come; None of a stream."""
-
-
 @dataclass(frozen=True)
 class StreamShaper:
     """Shapes the rows of a stream, or what another join of the same plan has formed."""
 
-    join: StreamJoin
+    join: "WindowJoin | MultiJoin"
     side: int
     labels: tuple[int, ...]
     routing: Routing
     # Numbers of the shards of each Spark task, where hot keys are looked for.
-    tasks: tuple[tuple[int, ...], ...] = ()
+    tasks: Tasks = ()
     # Whether the last column of the user's rows says whose time is too far ahead of the clock.
     has_ahead: bool = False
 

@@ -30,7 +30,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Positions, Side
+from streamjoin._typing import LEFT, RIGHT, Positions, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.equi import split_by_shard
 from streamjoin.core.keys import column_keys
@@ -58,6 +58,9 @@ class Routing(Protocol):
     def fragment(self, shard: int, side: int) -> int:
         """Which fragment of a side a shard gets."""
 
+    def copies(self, side: int) -> int:
+        """To how many shards a row of a side is sent."""
+
     def counts(self, shard: int, side: int) -> bool:
         """Whether a shard is the one that counts its fragment of a side."""
 
@@ -78,6 +81,10 @@ class ByKey:
     def fragment(self, shard: int, side: int) -> int:
         """The shard's own."""
         return shard
+
+    def copies(self, side: int) -> int:
+        """To one shard."""
+        return 1
 
     def counts(self, shard: int, side: int) -> bool:
         """Always: each row is in one shard."""
@@ -112,6 +119,8 @@ class Grid:
     >>> grid = Grid(rows=2, columns=3)
     >>> [(grid.fragment(shard, LEFT), grid.fragment(shard, RIGHT)) for shard in range(6)]
     [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    >>> grid.copies(LEFT), grid.copies(RIGHT)
+    (3, 2)
     """
 
     rows: int
@@ -131,6 +140,10 @@ class Grid:
         """Row of the grid for the left, column for the right."""
         return shard // self.columns if side == LEFT else shard % self.columns
 
+    def copies(self, side: int) -> int:
+        """A left row is in all columns, a right row in all rows."""
+        return self.columns if side == LEFT else self.rows
+
     def counts(self, shard: int, side: int) -> bool:
         """The first cell of each row counts for the left, of each column for the right."""
         return self.fragment(shard, RIGHT if side == LEFT else LEFT) == 0
@@ -138,19 +151,6 @@ class Grid:
     def describe(self) -> str:
         """In words."""
         return f"grid of {self.rows} x {self.columns}"
-
-
-def copies(routing: Routing) -> tuple[int, int]:
-    """To how many shards a left and a right row is sent.
-
-    Examples
-    --------
-    >>> copies(ByKey(4)), copies(Grid(rows=2, columns=3))
-    ((1, 1), (3, 2))
-    """
-    n = routing.n_shards
-    left, right = (n // len({routing.fragment(i, side) for i in range(n)}) for side in SIDES)
-    return left, right
 
 
 def grid_for(n_shards: int, how: How, rates: tuple[float, float]) -> Grid:

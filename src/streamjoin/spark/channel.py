@@ -14,7 +14,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
@@ -23,21 +23,14 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from pyspark.sql import SparkSession
 
-from streamjoin.core.sealed import parse_json
+from streamjoin.core.sealed import is_sealed, parse_json, seal, unseal
 from streamjoin.errors import StateError
+from streamjoin.joins.base import Tasks
 from streamjoin.joins.hot_keys import HotKey, describe
 from streamjoin.joins.packing import Decided
-from streamjoin.spark.folders import (
-    address,
-    files_in,
-    reachable,
-    read_sealed,
-    system_of,
-    write_sealed,
-    write_whole,
-)
-from streamjoin.spark.requirements import is_connect
-from streamjoin.spark.worker import Run
+from streamjoin.spark.folders import address, files_in, reachable, system_of, write_bytes
+from streamjoin.spark.requirements import is_local
+from streamjoin.spark.worker import NO_RUN, Run
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +65,7 @@ def _default_folder(spark: SparkSession) -> str | None:
     checkpoints = spark.conf.get(_CHECKPOINTS, None)
     if not checkpoints:
         return None
-    here = not is_connect(spark) and str(spark.sparkContext.master).startswith("local")
-    if ":/" not in checkpoints and not here:
+    if ":/" not in checkpoints and not is_local(spark):
         return None  # which file system it is in is known to Spark only
     folder = address(f"{checkpoints}/{_BESIDE}")
     try:
@@ -85,145 +77,64 @@ def _default_folder(spark: SparkSession) -> str | None:
 
 
 @dataclass(frozen=True)
-class Channel:
-    """The files of one join, or of all operators of one plan."""
+class FileChannel:
+    """The files of one join, or of all operators of one plan: a `Channel` of each shard."""
 
     folder: str  # of all queries
     name: str  # the join's, as there may be several in a query
     labels: tuple[int, ...]  # names of the shards, in order
     # Numbers of the shards of each task, where hot keys are spread.
-    tasks: tuple[tuple[int, ...], ...] = ()
+    tasks: Tasks = ()
     has_gate: bool = False
     n_operators: int = 0  # of a plan with one budget
     operator: int = 0
+    # For what and by which shard it is used; map tasks are of no shard.
+    run: Run = NO_RUN
+    number: int = 0
 
-    def decided(self, run: Run) -> Decided:
+    def at(self, run: Run, number: int = 0) -> "FileChannel":
+        """The same in one batch, for map tasks or for one shard."""
+        return replace(self, run=run, number=number)
+
+    def decided(self) -> Decided:
         """What map tasks of a batch go by."""
-        if run.batch is None:
+        if self.run.batch is None:
             return Decided()
-        hot = self._hot_keys(run, run.batch) if self.tasks else None
-        return Decided(hot, self._gate(run, run.batch) if self.has_gate else OPEN)
-
-    def at(self, run: Run, label: int) -> "ShardChannel":
-        """The same for one shard in one batch."""
-        return ShardChannel(self, run, label)
-
-    def files(self, run: Run, name: str) -> list[tuple[Numbers, pafs.FileInfo]]:
-        """Files of a kind, with the numbers in their names; a copy may have the same."""
-        pattern = re.compile(re.escape(name).replace(r"\{\}", r"(\d+)"), re.ASCII)
-        system, folder = self._place(run)
-        matched = ((pattern.fullmatch(file.base_name), file) for file in files_in(system, folder))
-        return [(tuple(map(int, match.groups())), file) for match, file in matched if match]
-
-    def write(self, run: Run, name: str, value: Any) -> None:
-        """Write a file, or replace it."""
-        system, folder = self._place(run)
-        write_sealed(system, f"{folder}/{name}", run.attempt, json.dumps(value))
-
-    def log(self, run: Run, number: int, decided: dict[str, Any]) -> None:
-        """Write what a shard decided lately, for people to read."""
-        system, folder = self._place(run)
-
-        def write(draft: str) -> None:
-            with system.open_output_stream(draft) as file:
-                file.write(json.dumps(decided, indent=2).encode())
-
-        write_whole(system, f"{folder}/{_DECISIONS.format(number)}", run.attempt, write)
-
-    def remove(self, files: Iterable[pafs.FileInfo]) -> None:
-        """Remove files that no batch reads any more."""
-        system, _ = system_of(self.folder)
-        for file in files:
-            with contextlib.suppress(FileNotFoundError):  # a second run of the task was first
-                system.delete_file(file.path)
-
-    def read(self, file: pafs.FileInfo) -> Any:
-        """What a file says; None if it is damaged. One that is gone by now fails the task."""
-        return _read(self.folder, file.path)
-
-    def read_hot(self, file: pafs.FileInfo) -> list[HotKey]:
-        """The hot key that a file says; none if it is damaged. Such a file never changes."""
-        return list(_hot_key(self.folder, file.path, file.mtime_ns, file.size))
-
-    def _hot_keys(self, run: Run, batch: int) -> dict[int, list[HotKey]]:
-        """What the shards, by label, decided before a batch."""
-        keys: dict[int, list[HotKey]] = {label: [] for label in self.labels}
-        for (label, decided), file in self.files(run, _HOT):
-            if label in keys and decided < batch:
-                keys[label] += self.read_hot(file)
-        return {label: sorted(hot, key=lambda one: one.batch) for label, hot in keys.items()}
-
-    def _gate(self, run: Run, batch: int) -> tuple[float, float]:
-        """What a batch lets in of the left and of the right: the newest decision before it."""
-        files = {decided: file for (decided,), file in self.files(run, _GATE)}
-        earlier = [decided for decided in files if decided < batch]
-        if not earlier:
-            return OPEN
-        try:
-            left, right = map(float, self.read(files[max(earlier)]))
-        except (ValueError, TypeError, OverflowError):  # damaged, or no pair of numbers
-            return OPEN
-        return (left, right) if 0 <= min(left, right) <= max(left, right) <= 1 else OPEN
-
-    def _place(self, run: Run) -> tuple[pafs.FileSystem, str]:
-        system, root = system_of(self.folder)
-        return system, f"{root}/{run.query}/{quote(self.name, safe='')}"
-
-
-@dataclass(frozen=True)
-class ShardChannel:
-    """A `Channel` as one shard uses it in one batch."""
-
-    channel: Channel
-    run: Run
-    label: int
-
-    @property
-    def tasks(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the shards of each task, where hot keys are spread."""
-        return self.channel.tasks
-
-    @property
-    def has_gate(self) -> bool:
-        """Whether this shard decides what is let in: the first one does."""
-        return self.channel.has_gate and self._number == 0
-
-    @property
-    def _number(self) -> int:
-        return self.channel.labels.index(self.label)
+        hot = self._hot_keys(self.run.batch) if self.tasks else None
+        return Decided(hot, self._gate(self.run.batch) if self.has_gate else OPEN)
 
     def check_hot(self, keys: Sequence[HotKey], known: Iterable[str]) -> None:
         """Refuse a batch whose map tasks did not know what this shard decided."""
         if all((text or _NO_KEYS) == describe(keys) for text in known):
             return
-        files = self.channel.files(self.run, _HOT)
-        self.channel.remove(file for (label, _), file in files if label == self.label)
+        mine = self.labels[self.number]
+        self._remove(file for (label, _), file in self._files(_HOT) if label == mine)
         for hot in keys:
             self.tell_hot(hot)
         raise StateError(
-            f"hot_keys: files in {self.channel.folder!r} were lost or changed and have been "
+            f"hot_keys: files in {self.folder!r} were lost or changed and have been "
             "written again; start the query again (the folder must be one that all machines see)"
         )
 
     def tell_hot(self, hot: HotKey) -> None:
         """Write a decision; the same one, written by another run, is left alone."""
-        files = dict(self.channel.files(self.run, _HOT))
-        file = files.get((self.label, hot.batch))
-        if file is None or self.channel.read_hot(file) != [hot]:
-            self.channel.write(self.run, _HOT.format(self.label, hot.batch), asdict(hot))
+        numbers = self.labels[self.number], hot.batch
+        file = dict(self._files(_HOT)).get(numbers)
+        if file is None or self._read_hot(file) != [hot]:
+            self._write(_HOT.format(*numbers), asdict(hot))
 
     def tell_gate(self, shares: tuple[float, float]) -> None:
         """Write a decision for the batches after this one, and remove what no batch reads."""
         batch = self.run.batch
         if batch is None:
             return
-        files = {decided: file for (decided,), file in self.channel.files(self.run, _GATE)}
+        files = {decided: file for (decided,), file in self._files(_GATE)}
         if shares == OPEN and not files:
             return
-        self.channel.write(self.run, _GATE.format(batch), shares)
+        self._write(_GATE.format(batch), shares)
         # The newest one before is for a second run of this batch.
         needed = max((decided for decided in files if decided < batch), default=batch)
-        self.channel.remove(file for decided, file in files.items() if decided < needed)
+        self._remove(file for decided, file in files.items() if decided < needed)
 
     def measured(self) -> list[dict[str, Any]] | None:
         """What all shards of all operators measured in the batch before; None if not known.
@@ -232,35 +143,85 @@ class ShardChannel:
         """
         if self.run.batch is None:
             return None
-        files = dict(self.channel.files(self.run, _PLAN))
-        operators, shards = range(self.channel.n_operators), range(len(self.channel.labels))
+        files = dict(self._files(_PLAN))
+        operators, shards = range(self.n_operators), range(len(self.labels))
         wanted = [(self.run.batch - 1, i, j) for i in operators for j in shards]
         if any(numbers not in files for numbers in wanted):
             return None
-        values = [self.channel.read(files[numbers]) for numbers in wanted]
+        values = [_read(self.folder, files[numbers].path) for numbers in wanted]
         return values if all(isinstance(value, dict) for value in values) else None
 
     def tell_measured(self, values: dict[str, Any]) -> None:
         """Tell what this shard measured in this batch, and remove what no batch reads any more."""
-        batch = self.run.batch
+        batch, mine = self.run.batch, (self.operator, self.number)
         if batch is None:
             return
-        mine = self.channel.operator, self._number
-        self.channel.write(self.run, _PLAN.format(batch, *mine), values)
-        files = self.channel.files(self.run, _PLAN)
-        self.channel.remove(
-            file for (at, *whose), file in files if (*whose,) == mine and at < batch - 1
+        self._write(_PLAN.format(batch, *mine), values)
+        self._remove(
+            file
+            for (at, *whose), file in self._files(_PLAN)
+            if (*whose,) == mine and at < batch - 1
         )
 
     def log(self, decided: dict[str, Any]) -> None:
         """Write what was decided lately, for people to read."""
-        self.channel.log(self.run, self._number, decided)
+        text = json.dumps(decided, indent=2)
+        write_bytes(*self._place(_DECISIONS.format(self.number)), self.run.attempt, text.encode())
+
+    def _files(self, name: str) -> list[tuple[Numbers, pafs.FileInfo]]:
+        """Files of a kind, with the numbers in their names; a copy may have the same."""
+        pattern = re.compile(re.escape(name).replace(r"\{\}", r"(\d+)"), re.ASCII)
+        files = ((pattern.fullmatch(file.base_name), file) for file in files_in(*self._place()))
+        return [(tuple(map(int, match.groups())), file) for match, file in files if match]
+
+    def _write(self, name: str, value: Any) -> None:
+        """Write a file with its checksum, or replace it."""
+        sealed = seal(json.dumps(value).encode())
+        write_bytes(*self._place(name), self.run.attempt, sealed)
+
+    def _remove(self, files: Iterable[pafs.FileInfo]) -> None:
+        """Remove files that no batch reads any more."""
+        system, _ = system_of(self.folder)
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):  # a second run of the task was first
+                system.delete_file(file.path)
+
+    def _read_hot(self, file: pafs.FileInfo) -> list[HotKey]:
+        """The hot key that a file says; none if it is damaged. Such a file never changes."""
+        return list(_hot_key(self.folder, file.path, file.mtime_ns, file.size))
+
+    def _hot_keys(self, batch: int) -> dict[int, list[HotKey]]:
+        """What the shards, by label, decided before a batch."""
+        keys: dict[int, list[HotKey]] = {label: [] for label in self.labels}
+        for (label, decided), file in self._files(_HOT):
+            if label in keys and decided < batch:
+                keys[label] += self._read_hot(file)
+        return {label: sorted(hot, key=lambda one: one.batch) for label, hot in keys.items()}
+
+    def _gate(self, batch: int) -> tuple[float, float]:
+        """What a batch lets in of the left and of the right: the newest decision before it."""
+        files = {decided: file for (decided,), file in self._files(_GATE) if decided < batch}
+        if not files:
+            return OPEN
+        try:
+            left, right = map(float, _read(self.folder, files[max(files)].path))
+        except (ValueError, TypeError, OverflowError):  # damaged, or no pair of numbers
+            return OPEN
+        return (left, right) if 0 <= min(left, right) <= max(left, right) <= 1 else OPEN
+
+    def _place(self, name: str = "") -> tuple[pafs.FileSystem, str]:
+        """The file system, and the path of a file in it or of the folder with all of them."""
+        system, root = system_of(self.folder)
+        folder = f"{root}/{self.run.query}/{quote(self.name, safe='')}"
+        return system, f"{folder}/{name}" if name else folder
 
 
 def _read(folder: str, path: str) -> Any:
-    system, _ = system_of(folder)
+    """What a file says; None if it is damaged. One that is gone by now fails the task."""
+    with system_of(folder)[0].open_input_stream(path) as file:
+        blob: bytes = file.read()
     try:
-        return parse_json(read_sealed(system, path))
+        return parse_json(bytes(unseal(blob)) if is_sealed(blob) else blob)  # 0.1.0 had no seals
     except ValueError:
         return None
 

@@ -1,43 +1,35 @@
 """`sj.multi_join`: joins of many streams on Spark DataFrames."""
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DoubleType, LongType
 
 from streamjoin.budget import Budget
-from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import MultiPlan, operator_name
-from streamjoin.joins.base import WEIGHT, OutputColumn
-from streamjoin.joins.multi.arguments import ResolvedPlan, Step, Window, resolve_plan
+from streamjoin.joins.multi.arguments import ResolvedPlan, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
-from streamjoin.joins.multi.output import NEWEST, REACHED, prefixed
+from streamjoin.joins.multi.output import prefixed
+from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
-from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey, Routing, shares_for
-from streamjoin.spark.channel import Channel, find_folder
+from streamjoin.spark.channel import FileChannel, find_folder
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
-from streamjoin.spark.folders import reachable
-from streamjoin.spark.late import LateSink
+from streamjoin.spark.folders import LateSink, reachable
 from streamjoin.spark.operator import (
-    Division,
     Input,
     arrow_schema,
     check_name,
+    known_costs,
     operate,
+    prepare_and_divide,
     refuse_budget,
     refuse_freshness,
 )
-from streamjoin.spark.plans import COUNTERS, remember
-from streamjoin.spark.processor import Shard
-from streamjoin.spark.rows import OutputForm
 from streamjoin.windows import Rows
 
 
@@ -185,22 +177,25 @@ def multi_join(
             refuse_collation(streams[stream], streams[stream].columns.index(key))
     streaming = frames[0].isStreaming
     inputs = {i.name: i.stream for step in resolved.steps for i in step.join.inputs if not i.end}
-    late = None if late_rows is None else LateSink.at(late_rows, name, inputs, naming)
-    division = Division.of(shards, spark, streaming=streaming)
-    resolved = _over_shards(_calibrated(resolved), division.n_shards, division.n_cores)
+    late = LateSink.at(late_rows, name, inputs, naming)
+    division = prepare_and_divide(shards, spark, streaming=streaming)
+    costs = known_costs()
+    joins = [replace(step.join, operations=costs) for step in resolved.steps]
+    routings = [_routing(join, division.n_shards) for join in joins]
+    steps = [
+        replace(step, join=join.over_shards(routing, division.n_cores))
+        for step, join, routing in zip(resolved.steps, joins, routings, strict=True)
+    ]
+    resolved = replace(resolved, steps=tuple(steps))
     folder = _shared_folder(shared, spark, budget, n_steps)
     channel = None
-    if folder is not None:
-        channel = Channel(folder, name, division.labels, n_operators=n_steps)
     made: list[DataFrame] = []
-    for number, step in enumerate(resolved.steps):
-        called = operator_name(name, number, n_steps)
-        frames = [streams[s] if isinstance(s, str) else made[s] for s in step.sources]
+    for number, (step, routing) in enumerate(zip(steps, routings, strict=True)):
         plan_made = MultiPlan(
-            called,
+            operator_name(name, number, n_steps),
             resolved,
             number,
-            division.n_shards,
+            routing,
             division.n_partitions,
             streaming,
             late.folder if late else None,
@@ -208,7 +203,18 @@ def multi_join(
             where,
             folder,
         )
-        made.append(_operator(step, frames, division.labels, late, channel, plan_made, ahead_us))
+        if folder is not None:
+            channel = FileChannel(
+                folder, name, division.labels, n_operators=n_steps, operator=number
+            )
+        operator = PlanOperator(step.join, (resolved.tree, step.nodes) if n_steps > 1 else None)
+        given = [
+            Input(streams[source], one.stream.time, ahead_us)
+            if isinstance(source, str)
+            else Input(made[source])
+            for source, one in zip(step.sources, step.join.inputs, strict=True)
+        ]
+        made.append(operate(operator, given, plan_made, division, late=late, channel=channel))
     result = made[-1]
     if where is None:
         return result
@@ -217,39 +223,10 @@ def multi_join(
     return filtered(result, _columns_by_stream(resolved), where)
 
 
-def _operator(
-    step: Step,
-    frames: list[DataFrame],
-    labels: tuple[int, ...],
-    late: LateSink | None,
-    channel: Channel | None,
-    plan: MultiPlan,
-    ahead_us: int | None,
-) -> DataFrame:
-    join_id = uuid.uuid4().hex
-    remember(join_id, plan)
-    join = step.join
-    is_one_of_several = len(plan.resolved.steps) > 1
-    operator = PlanOperator(join, (plan.resolved.tree, step.nodes) if is_one_of_several else None)
-    routing: Routing = ByKey(len(labels))
+def _routing(join: MultiJoin, n_shards: int) -> Routing:
     if join.attributes:
-        routing = shares_for(len(labels), join.attributes, len(frames))
-    shard = Shard(
-        join=operator,
-        labels=labels,
-        routing=routing,
-        form=_form(operator, frames, COUNTERS + join_id),
-        agreed={**join.describe(), "shards": routing.describe()},
-        join_id=join_id,
-        late=late,
-        channel=None if channel is None else replace(channel, operator=plan.step),
-    )
-    inputs = []
-    for number, (frame, one) in enumerate(zip(frames, join.inputs, strict=True)):
-        bound_us = ahead_us if one.end is None else None
-        shaper = StreamShaper(join, number, labels, routing, has_ahead=bound_us is not None)
-        inputs.append(Input(frame, shaper, one.stream.time, bound_us))
-    return operate(shard, inputs, plan.name)
+        return shares_for(n_shards, join.attributes, len(join.inputs))
+    return ByKey(n_shards)
 
 
 def _shared_folder(
@@ -267,48 +244,6 @@ def _shared_folder(
             "a folder that all machines see, or spark.sql.streaming.checkpointLocation set",
         )
     return folder
-
-
-def _form(operator: PlanOperator, frames: list[DataFrame], counters: str) -> OutputForm:
-    join = operator.join
-    types: list[DataType] = []
-    for one in join.output:
-        known = one.position >= 0
-        plain = DoubleType() if one.position == WEIGHT else LongType()
-        types.append(frames[one.side].schema.fields[one.position].dataType if known else plain)
-    columns, marks = join.output, 0
-    if join.is_partial:
-        added = (OutputColumn(0, WEIGHT, mark, pa.int64()) for mark in (REACHED, NEWEST))
-        columns = (*columns, *added)
-        types += [LongType(), LongType()]
-        marks = 2
-    return OutputForm(columns, tuple(types), counters, operator.counter_names, marks)
-
-
-def _calibrated(resolved: ResolvedPlan) -> ResolvedPlan:
-    """With what operations cost on this machine, if somebody has measured it."""
-    calibration = load()
-    if calibration is None:
-        return resolved
-    steps = (
-        replace(step, join=replace(step.join, operations=calibration.operations))
-        for step in resolved.steps
-    )
-    return replace(resolved, steps=tuple(steps))
-
-
-def _over_shards(resolved: ResolvedPlan, n_shards: int, cores: int) -> ResolvedPlan:
-    """The part of the limits that one shard has."""
-    return replace(
-        resolved, steps=tuple(_step_over_shards(s, n_shards, cores) for s in resolved.steps)
-    )
-
-
-def _step_over_shards(step: Step, n_shards: int, cores: int) -> Step:
-    join = step.join
-    states = tuple(None if n is None else max(1, -(-n // n_shards)) for n in join.states)
-    limits = None if join.limits is None else join.limits.over_shards(n_shards, cores)
-    return replace(step, join=replace(join, states=states, limits=limits))
 
 
 def _columns_by_stream(resolved: ResolvedPlan) -> dict[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-r"""Runs any `Join` as one operator: prepare the session, divide, pack, union, state, finish.
+r"""Runs any `Operator` on DataFrames: prepare the session, divide, pack, union, state, finish.
 
 ```
 input 0 --> mapInArrow(pack) --\
@@ -7,33 +7,39 @@ input n --> mapInArrow(pack) --/
 ```
 """
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructField
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import DataType, StructField
 
 from streamjoin.budget import Budget
+from streamjoin.calibration import load
 from streamjoin.errors import ConfigError, DataError
+from streamjoin.explanations.plans import AnyPlan
+from streamjoin.joins.base import Operator, OutputColumn, Tasks
 from streamjoin.joins.packed import PACKED_DDL
-from streamjoin.joins.packing import Shaper
+from streamjoin.planning.two.algorithm_choice import OperationCosts
+from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.columns import numbered, with_ahead
+from streamjoin.spark.folders import LateSink
 from streamjoin.spark.labels import shard_labels, shards_of_tasks
-from streamjoin.spark.pack import TICK, TICKING_DDL, Packer
-from streamjoin.spark.plans import plan_text, plans_of
-from streamjoin.spark.processor import Shard
+from streamjoin.spark.plans import plan_text, plans_of, remember
+from streamjoin.spark.processor import ShardRunner
 from streamjoin.spark.requirements import (
     has_fixed_partitions,
     n_cores,
     prepare,
     refuse_too_much_memory,
 )
+from streamjoin.spark.rows import TICK, TICKING_DDL, Packer
 from streamjoin.spark.stateful import ShardProcessor
 
 MOST_SHARDS: Final = 4096
@@ -47,21 +53,21 @@ class Division:
     n_partitions: int
     n_cores: int
 
-    @classmethod
-    def of(cls, asked: int | None, spark: SparkSession, *, streaming: bool) -> "Division":
-        """As the user asked, or as the session suggests, which is prepared for joins here."""
-        n_partitions = prepare(spark, streaming=streaming)
-        return cls(n_shards_of(asked, spark, n_partitions), n_partitions, n_cores(spark))
-
     @cached_property
     def labels(self) -> tuple[int, ...]:
         """The shards' names in Spark, in order."""
         return tuple(shard_labels(self.n_shards))
 
     @cached_property
-    def tasks(self) -> tuple[tuple[int, ...], ...]:
+    def tasks(self) -> Tasks:
         """Numbers of the shards of each task."""
         return shards_of_tasks(self.labels, self.n_partitions)
+
+
+def prepare_and_divide(asked: int | None, spark: SparkSession, *, streaming: bool) -> Division:
+    """Prepare a session for joins, and divide one as the user asked or as the session suggests."""
+    n_partitions = prepare(spark, streaming=streaming)
+    return Division(n_shards_of(asked, spark, n_partitions), n_partitions, n_cores(spark))
 
 
 def n_shards_of(asked: int | None, spark: SparkSession, n_partitions: int) -> int:
@@ -78,12 +84,10 @@ def n_shards_of(asked: int | None, spark: SparkSession, n_partitions: int) -> in
     return asked
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """One input of an operator."""
 
     frame: DataFrame
-    shaper: Shaper
     # Column of the event time, and how far it may be ahead of the clock, where that is bounded.
     time: int = 0
     ahead_us: int | None = None
@@ -97,34 +101,68 @@ class Input:
         return with_ahead(rows, rows.columns[self.time], self.ahead_us)
 
 
-def operate(shard: Shard, inputs: Sequence[Input], name: str) -> DataFrame:
-    """The results of a join of these inputs; its counters are observed under a name."""
-    ddl = TICKING_DDL if shard.is_timed else PACKED_DDL
-    packed = reduce(
-        DataFrame.unionAll,
-        (
-            one.rows.mapInArrow(Packer(one.shaper, shard.channel, ticks=shard.is_timed), ddl)
-            for one in inputs
-        ),
-    )
-    return shard.form.finish(_emitted(shard, packed), name)
+def operate(
+    operator: Operator,
+    inputs: Sequence[Input],
+    plan: AnyPlan,
+    division: Division,
+    *,
+    late: LateSink | None = None,
+    channel: FileChannel | None = None,
+    is_timed: bool = False,
+) -> DataFrame:
+    """The results of a join of these inputs, which is remembered to be explained as `plan`.
+
+    Its counters are observed under the name of the plan.
+    """
+    join_id, routing, labels = uuid.uuid4().hex, plan.routing, division.labels
+    types = tuple(_spark_type(column, inputs) for column in operator.output)
+    runner = ShardRunner(operator, routing, labels, types, join_id, late, channel, is_timed)
+    remember(join_id, plan)
+    ddl = TICKING_DDL if is_timed else PACKED_DDL
+    tasks = () if channel is None else channel.tasks
+    packed = []
+    for side, one in enumerate(inputs):
+        shaper = operator.shaper(side, labels, routing, tasks, one.ahead_us is not None)
+        packed.append(one.rows.mapInArrow(Packer(shaper, channel, ticks=is_timed), ddl))
+    return runner.form.finish(_emitted(runner, reduce(DataFrame.unionAll, packed)), plan.name)
 
 
-def _emitted(shard: Shard, packed: DataFrame) -> DataFrame:
+def _spark_type(column: OutputColumn, inputs: Sequence[Input]) -> DataType:
+    """The type of a column of the result: that of the input's column, if it comes from one."""
+    if column.position < 0 or column.side >= len(inputs):
+        return _from_arrow(column)
+    kind = inputs[column.side].frame.schema.fields[column.position].dataType
+    if column.other is None or not pa.types.is_integer(column.type):
+        return kind
+    # Of keys that are integers of two sizes the wider one comes out.
+    other = inputs[1 - column.side].frame.schema.fields[column.other].dataType
+    return kind if to_arrow_type(kind) == column.type else other
+
+
+def _from_arrow(column: OutputColumn) -> DataType:
+    try:
+        return from_arrow_type(column.type)
+    except PySparkTypeError:
+        raise DataError(
+            f"columns: the table's {column.name!r} is {column.type}, which Spark has no type for; "
+            "allowed: others (name those that you want), or another type in the table"
+        ) from None
+
+
+def _emitted(runner: ShardRunner, packed: DataFrame) -> DataFrame:
     if not packed.isStreaming:
-        return packed.groupBy("shard").applyInArrow(shard.bounded, shard.form.schema)
-    if shard.is_timed:
+        return packed.groupBy("shard").applyInArrow(runner.bounded, runner.form.schema)
+    if runner.is_timed:
         if not has_watermark(packed):
             # It moves with every batch that has rows, whatever becomes of the clock. Nothing is
             # late by it: its column is dropped before the operator sees it.
             ticks = packed.withColumn(TICK, F.timestamp_millis(TICK))
             packed = ticks.withWatermark(TICK, "0 seconds")
         packed = packed.drop(TICK)
+    time_mode = "EventTime" if runner.is_timed else "None"
     return packed.groupBy("shard").transformWithStateInPandas(
-        ShardProcessor(shard),
-        shard.form.schema,
-        "Append",
-        "EventTime" if shard.is_timed else "None",
+        ShardProcessor(runner), runner.form.schema, "Append", time_mode
     )
 
 
@@ -146,6 +184,12 @@ def _arrow_field(field: StructField, argument: str) -> pa.Field:
             f"{argument}: column {field.name!r} has type {field.dataType.simpleString()}, which"
             " cannot be sent to Python; allowed: types that Arrow has (drop or cast it)"
         ) from None
+
+
+def known_costs() -> OperationCosts:
+    """What operations cost on this machine, if somebody has measured it; else what is usual."""
+    calibration = load()
+    return OperationCosts() if calibration is None else calibration.operations
 
 
 def check_name(name: object, *frames: DataFrame) -> None:

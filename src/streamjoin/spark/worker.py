@@ -2,7 +2,7 @@
 
 import gc
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark import TaskContext
 
@@ -25,11 +25,14 @@ class Run(NamedTuple):
     attempt: int
 
 
+NO_RUN: Final = Run("None", None, 0)
+
+
 def running() -> Run:
     """What this task works for."""
     context = TaskContext.get()
     if context is None:
-        return Run("None", None, 0)
+        return NO_RUN
     batch = context.getLocalProperty("streaming.sql.batchId")
     query = context.getLocalProperty("sql.streaming.queryId")
     return Run(str(query), None if batch is None else int(batch), context.taskAttemptId())

@@ -10,9 +10,9 @@ Where a window counts tuples, those of its stream that come before the last one 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from streamjoin.core.stream import Stream
 from streamjoin.joins.base import OutputColumn
@@ -21,6 +21,9 @@ from streamjoin.planning.many.nary import Order, Sizes
 from streamjoin.planning.many.tree import Tree
 from streamjoin.planning.two.algorithm_choice import OperationCosts
 from streamjoin.shedding.limits import PlanLimits
+
+if TYPE_CHECKING:
+    from streamjoin.joins.routing import Routing
 
 Strategy = Literal["auto", "mjoin", "tree"]
 Attribute = Mapping[int, int]
@@ -189,6 +192,13 @@ class MultiJoin:
         return not self.attributes or any(
             number in one and not done.isdisjoint(one) for one in self.attributes
         )
+
+    def over_shards(self, routing: "Routing", n_cores: int) -> "MultiJoin":
+        """Settings of one of several shards, among which limits are divided."""
+        n = routing.n_shards
+        states = tuple(None if most is None else max(1, -(-most // n)) for most in self.states)
+        limits = None if self.limits is None else self.limits.over_shards(n, n_cores)
+        return replace(self, states=states, limits=limits)
 
     def _equality(self, attribute: Attribute) -> str:
         names = ((self.inputs[i], position) for i, position in sorted(attribute.items()))

@@ -7,11 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.core.window import BasicWindow
-from streamjoin.joins.base import MAX_BYTES, Env, Late, OutputColumn, WindowStore
+from streamjoin.joins.base import MARK, Env, Late, Operator, OutputColumn, Tasks, WindowStore
 from streamjoin.joins.multi.logic import MultiJoinLogic
+from streamjoin.joins.multi.output import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.packed import PackedRow, unpack
+from streamjoin.joins.packing import StreamShaper
+from streamjoin.joins.routing import Routing
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
@@ -19,8 +22,8 @@ from streamjoin.shedding.plans import Observed, Whole
 
 
 @dataclass(frozen=True)
-class PlanOperator:
-    """One operator of a plan: the `Join` that an engine runs."""
+class PlanOperator(Operator):
+    """One operator of a plan."""
 
     join: MultiJoin
     # The whole plan, and this operator's nodes in it; None if it is the only one.
@@ -28,8 +31,11 @@ class PlanOperator:
 
     @property
     def output(self) -> tuple[OutputColumn, ...]:
-        """Columns of the result."""
-        return self.join.output
+        """Columns of the result, and how far this operator has come if another one follows."""
+        if not self.join.is_partial:
+            return self.join.output
+        marks = (OutputColumn(0, MARK, name, pa.int64()) for name in (REACHED, NEWEST))
+        return (*self.join.output, *marks)
 
     @property
     def counted_inputs(self) -> tuple[str, ...]:
@@ -41,14 +47,11 @@ class PlanOperator:
         """What is counted."""
         return many_stream_counters(self.counted_inputs)
 
-    @property
-    def piece_bytes(self) -> int:
-        """How much of the results is held before it leaves."""
-        return MAX_BYTES
-
-    def describe(self) -> dict[str, str]:
-        """What a checkpoint must agree on."""
-        return self.join.describe()
+    def shaper(
+        self, side: int, labels: tuple[int, ...], routing: Routing, tasks: Tasks, has_ahead: bool
+    ) -> StreamShaper:
+        """What shapes the rows of a stream, or partial results."""
+        return StreamShaper(self.join, side, labels, routing, tasks, has_ahead)
 
     def build(self, values: dict[str, Any] | None, env: Env) -> "PlanShard":
         """The logic of one shard."""
@@ -78,11 +81,11 @@ class PlanShard:
         """Join a batch."""
         return self._logic.on_batch(unpack(self._join.streams, packed), now_us, end)
 
-    def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost; tell the other operators, and people, what was learnt."""
+    def conclude(self, cpu_us: float) -> None:
+        """Take in what the batch cost; tell the other operators, and people, what was learnt."""
         self._logic.charge(cpu_us)
         channel, measured = self._env.channel, self._logic.measured
-        if channel is None or measured is None or self._env.batch is None:
+        if channel is None or measured is None or not self._env.is_live:
             return
         if self._plan is not None:
             channel.tell_measured(asdict(measured))

@@ -1,7 +1,7 @@
 """A window join in one shard: its own keys and the cells of hot ones, as an engine calls it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -9,15 +9,37 @@ import pyarrow as pa
 from streamjoin._typing import LEFT, RIGHT, SIDES
 from streamjoin.core.window import BasicWindow
 from streamjoin.errors import StateError
-from streamjoin.joins.base import Env, Late, WindowStore
+from streamjoin.joins.base import Env, Late, Operator, Tasks, WindowStore
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.packed import PackedRow, unpack, unpack_spread
+from streamjoin.joins.packing import StreamShaper
+from streamjoin.joins.routing import Routing
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.joins.window.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.metrics import METRIC_NAMES, Details
 
 SPREAD: Final = 16
 """First number in the keys of the store of rows that were spread to a shard."""
+
+
+@dataclass(frozen=True)
+class WindowOperator(Operator):
+    """A window join."""
+
+    join: WindowJoin
+
+    counted_inputs = SIDE_NAMES
+    counter_names = METRIC_NAMES
+
+    def shaper(
+        self, side: int, labels: tuple[int, ...], routing: Routing, tasks: Tasks, has_ahead: bool
+    ) -> StreamShaper:
+        """What shapes the rows of a side."""
+        return StreamShaper(self.join, side, labels, routing, tasks, has_ahead)
+
+    def build(self, values: dict[str, Any] | None, env: Env) -> "WindowShard":
+        """The logic of one shard."""
+        return WindowShard(self.join, values, env)
 
 
 class WindowShard:
@@ -55,8 +77,8 @@ class WindowShard:
         self._metrics = self._logic.metrics
         self._decide_hot()  # here, so that the batch is charged with the search
 
-    def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost; decide what is let in."""
+    def conclude(self, cpu_us: float) -> None:
+        """Take in what the batch cost; decide what is let in."""
         self._logic.charge(cpu_us)
         self._metrics = replace(self._metrics, cpu_us=round(cpu_us))
         self._decide_gate()
@@ -113,7 +135,7 @@ class WindowShard:
     def _decide_gate(self) -> None:
         """Decide what later batches let in; count this one if it took longer than its time."""
         channel = self._env.channel
-        if channel is None or not channel.has_gate:
+        if channel is None or not channel.has_gate or self._env.number:
             return
         took = (self._env.now_us() - min(row.began for row in self._packed)) / 1e6
         gate = self._logic.decide_gate(took)
