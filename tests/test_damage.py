@@ -13,7 +13,7 @@ from streamjoin.core.index import HashIndex
 from streamjoin.core.sealed import seal
 from streamjoin.errors import StateError
 from streamjoin.joins.hot_keys import HotKey
-from streamjoin.spark import local_files
+from streamjoin.spark import store as spark_store
 from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.processor import read_agreed
 from streamjoin.spark.store import SparkStore
@@ -95,7 +95,7 @@ def test_a_copy_is_checked_once_by_a_process(
     for _ in range(3):
         store.get(0, WINDOW)
     assert checked == [WINDOW.slice]
-    monkeypatch.setattr(local_files, "_CHECKED", {})  # as in another process
+    monkeypatch.setattr(spark_store, "_CHECKED", {})  # as in another process
     store.get(0, WINDOW)
     assert checked == [WINDOW.slice] * 2
 
@@ -114,11 +114,11 @@ def test_what_is_looked_at_is_what_is_mapped(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fstat", replaced_meanwhile)
-        first = local_files.map_file(path, lambda _: None)
+        first = spark_store.map_file(path, lambda _: None)
     assert first is not None
     assert first.to_pybytes() == b"first"
     checked: list[bytes] = []
-    local_files.map_file(path, lambda blob: checked.append(blob.to_pybytes()))
+    spark_store.map_file(path, lambda blob: checked.append(blob.to_pybytes()))
     assert checked == [b"other"]
 
 
@@ -128,7 +128,7 @@ def test_a_file_cut_short_is_checked_again(tmp_path: Path) -> None:
     for size in (5, 5, 3):
         os.truncate(path, size)
         os.utime(path, ns=(7, 7))
-        local_files.map_file(path, lambda blob: checked.append(blob.size))
+        spark_store.map_file(path, lambda blob: checked.append(blob.size))
     assert checked == [5, 3]
 
 

@@ -14,7 +14,7 @@ from streamjoin.cli.pipeline_file import load
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import read_records
-from streamjoin.spark.secrets import keep
+from streamjoin.spark.failures import keep
 from tests.cli.test_pipeline_file import GOOD, write
 
 KEPT = GOOD.replace('"noop"', '"parquet"\npath = "out"')

@@ -16,7 +16,7 @@ from streamjoin.joins.window.shard import WindowOperator
 from streamjoin.metrics import JoinCounts
 from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.folders import LateSink
-from streamjoin.spark.labels import shard_labels, shards_of_tasks
+from streamjoin.spark.operator import shard_labels, shards_of_tasks
 from streamjoin.spark.processor import Call, ShardRunner
 from streamjoin.spark.rows import TAB, Packer
 from streamjoin.spark.worker import Run

@@ -18,7 +18,7 @@ from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.folders import LateSink
-from streamjoin.spark.labels import shard_labels
+from streamjoin.spark.operator import shard_labels
 from streamjoin.spark.processor import Call, ShardRunner
 from streamjoin.spark.rows import TAB, Packer
 from streamjoin.spark.store import SparkStore

@@ -15,7 +15,7 @@ from streamjoin.cli.explain import explain_file
 from streamjoin.cli.sql_file import read
 from streamjoin.cli.summary import summary
 from streamjoin.errors import DataError
-from streamjoin.spark.watch import follow
+from streamjoin.spark.status import follow
 from streamjoin.workloads import GeneratedStream
 
 FILE = """

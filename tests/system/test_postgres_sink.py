@@ -25,8 +25,7 @@ from streamjoin.errors import ConfigError, DataError, StateError, TableError
 from streamjoin.spark.sinks import server as speaking
 from streamjoin.spark.sinks import staging
 from streamjoin.spark.sinks.postgres import PostgresSink
-from streamjoin.spark.sinks.server import connected
-from streamjoin.spark.sinks.staging import Parts, Staging
+from streamjoin.spark.sinks.staging import Parts, Staging, connected
 from streamjoin.spark.sinks.target import BATCHES, Target
 from streamjoin.tables.database import Address
 from tests.names import NASTY

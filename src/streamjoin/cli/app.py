@@ -19,7 +19,7 @@ from streamjoin.cli.run import run_command
 from streamjoin.dashboard import start_dashboard
 from streamjoin.dashboard.server import is_loopback
 from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError
-from streamjoin.spark.secrets import hide
+from streamjoin.spark.failures import hide
 
 WRONG_USE = 2
 FAILED = 1

@@ -160,7 +160,7 @@ def _started(spark: "SparkSession", job: Job, run: str) -> Started:
 def _explained(spark: "SparkSession", job: Job) -> tuple[str, str]:
     """What the query does, in words and drawn; its first batch runs meanwhile."""
     from streamjoin.spark.explain import explain_pipeline
-    from streamjoin.spark.secrets import hide
+    from streamjoin.spark.failures import hide
 
     try:
         explanation = explain_pipeline(job.pipeline, spark, job.settings.names)

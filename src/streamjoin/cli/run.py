@@ -106,7 +106,7 @@ def _run_in(
 
 
 def _run(spark: "SparkSession", job: Job, console: Console, recording: "Recorder") -> Display:
-    from streamjoin.spark.watch import follow
+    from streamjoin.spark.status import follow
 
     duration, most = job.settings.run.duration, job.all_rows
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf

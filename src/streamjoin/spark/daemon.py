@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from streamjoin.errors import EngineError
-from streamjoin.spark.startup import without_archives
+from streamjoin.spark.worker import without_archives
 
 NEEDED: Final = (
     "numpy",  # has threads if Spark's tasks have several cores, so it is asked first

@@ -11,10 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from streamjoin.errors import ConfigError, EngineError
-from streamjoin.spark.columns import named, naming_of
-from streamjoin.spark.pair_id import pair_id_of
+from streamjoin.spark.columns import as_json, named, naming_of, pair_id_of
 from streamjoin.spark.pipeline import Sink, Source
-from streamjoin.spark.sinks.values import as_json
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter

@@ -27,9 +27,8 @@ from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import Routing
 from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.folders import LateSink
-from streamjoin.spark.local_files import local_folder
 from streamjoin.spark.rows import COUNTERS, OutputForm
-from streamjoin.spark.store import MapState, SparkStore
+from streamjoin.spark.store import MapState, SparkStore, local_folder
 from streamjoin.spark.worker import Run, running
 
 

@@ -6,7 +6,6 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal
 
 from pyspark.sql import SparkSession
@@ -109,12 +108,7 @@ class Recording:
     def __enter__(self) -> "Recording":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

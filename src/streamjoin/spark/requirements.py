@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 
 from streamjoin.budget import Budget, refuse_too_much
 from streamjoin.errors import ConfigError, EngineError
-from streamjoin.spark.masters import executor_cores
-from streamjoin.spark.session import STATE_SETTINGS
-from streamjoin.spark.startup import hasten
+from streamjoin.spark.session import STATE_SETTINGS, executor_cores
+from streamjoin.spark.worker import hasten
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +40,12 @@ def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
         return int(str(spark.conf.get(_PARTITIONS)))
     made = _explicit(spark)  # asked for once: each setting is a call into the JVM
     for key, value in STATE_SETTINGS.items():
-        _want(spark, key, value, made.get(key))
+        if key not in made:
+            _set(spark, key, value)
+        elif made[key] != value:
+            raise ConfigError.at(
+                key, repr(made[key]), f"{value!r} (set it before the query starts)"
+            )
     if _PARTITIONS not in made:
         # Spark's default of 200 would run 200 stateful tasks in every micro-batch.
         _set(spark, _PARTITIONS, str(n_cores(spark)))
@@ -97,13 +101,6 @@ def _explicit(spark: SparkSession) -> dict[str, str]:
 def _set(spark: SparkSession, key: str, value: str) -> None:
     logger.info("setting %s to %s for this session", key, value)
     spark.conf.set(key, value)
-
-
-def _want(spark: SparkSession, key: str, value: str, got: str | None) -> None:
-    if got is None:
-        _set(spark, key, value)
-    elif got != value:
-        raise ConfigError.at(key, repr(got), f"{value!r} (set it before the query starts)")
 
 
 def _check_workers(spark: SparkSession) -> None:

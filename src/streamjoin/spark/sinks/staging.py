@@ -1,28 +1,34 @@
-"""A table for the rows of one batch, which tasks fill side by side before they count."""
+"""A table for the rows of one batch, which tasks fill side by side before they count.
+
+And how a server is spoken to: transactions that are tried again, and names as SQL has them.
+"""
 
 import hashlib
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from streamjoin.errors import DataError, TableError
-from streamjoin.spark.columns import numbered
-from streamjoin.spark.pair_id import hashed
-from streamjoin.spark.sinks.server import beside, connected, declared, literal, whole
-from streamjoin.tables.database import Address, Database
+from streamjoin.errors import DataError, StreamJoinError, TableError
+from streamjoin.spark.columns import hashed, numbered
+from streamjoin.tables.database import Address, Database, quoted
 
 PART: Final = "streamjoin_part"
 _WRITTEN: Final = "part bigint, n bigint, hash bigint"
 _BITS: Final = 2**63 - 1
 _LOCK_SECONDS: Final = 2
 """For how long a table that is of no use any more is waited for."""
+
+PATIENCE: Final = 30.0
+"""Seconds for which a server that does not answer is waited for."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -169,3 +175,70 @@ def _added(numbers: pa.Array) -> int:
 def _mark(query: str, table: str) -> str:
     """How the names of a query's staging tables begin."""
     return f"streamjoin_{hashlib.sha256(f'{query} {table}'.encode()).hexdigest()[:16]}_"
+
+
+def connected(address: Address, table: str) -> Database:
+    """The database of a sink."""
+    return Database(address, table, PATIENCE, doing="written")
+
+
+def whole(database: Database, work: Callable[[Any], T]) -> T:
+    """Do something in one transaction; all of it again if the server goes away meanwhile.
+
+    If it is this side that has gone away, or the network between, the server gives up too, and with
+    the transaction the locks that the next try needs.
+    """
+
+    def attempt(connection: Any) -> T:
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{PATIENCE:g}s'")
+            try:
+                done = work(cursor)
+            except StreamJoinError:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+            return done
+
+    return database.attempt(attempt)
+
+
+def ask(cursor: Any, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query, all of them: what is left unread would block the connection."""
+    cursor.execute(sql)
+    return list(cursor.fetchall())
+
+
+def declared(types: Mapping[str, str]) -> str:
+    """Columns as CREATE TABLE has them.
+
+    Examples
+    --------
+    >>> declared({"k": "bigint", "pair_id": "text"})
+    '"k" bigint, "pair_id" text'
+    """
+    return ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
+
+
+def beside(table: str, name: str) -> str:
+    """A name in the schema of a table, as SQL has it.
+
+    Examples
+    --------
+    >>> beside("public.pairs", "batches")
+    '"public"."batches"'
+    """
+    schema, _, _ = table.rpartition(".")
+    return f"{quoted(schema)}.{quoted(name)}"
+
+
+def literal(text: str) -> str:
+    """A text as SQL has it.
+
+    Examples
+    --------
+    >>> print(literal("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from streamjoin.errors import DataError, StateError
-from streamjoin.spark.sinks.server import ask, beside, declared, literal
-from streamjoin.spark.sinks.staging import Parts, Staging
+from streamjoin.spark.sinks.staging import Parts, Staging, ask, beside, declared, literal
 from streamjoin.tables.database import Database, quoted
 from streamjoin.tables.postgresql import Postgresql
 
