@@ -12,7 +12,7 @@ import pytest
 from streamjoin.core.index import HashIndex
 from streamjoin.core.sealed import seal
 from streamjoin.errors import StateError
-from streamjoin.joins.hot_keys import HotKey
+from streamjoin.joins.routing import HotKey
 from streamjoin.spark import store as spark_store
 from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.processor import read_agreed

@@ -24,13 +24,13 @@ from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.base import Arrival, MemoryStore
-from streamjoin.joins.late_rows import LateRows
 from streamjoin.joins.multi import arguments
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
+from streamjoin.joins.progress import LateRows
 from streamjoin.joins.table.arguments import resolve_table_join
 from streamjoin.joins.table.arrivals import TableArrival, keyed
 from streamjoin.joins.table.choosing import suited

@@ -25,11 +25,10 @@ from streamjoin.core.window import BasicWindow
 from streamjoin.metrics import Details
 
 if TYPE_CHECKING:
-    from streamjoin.joins.hot_keys import HotKey
-    from streamjoin.joins.late_rows import LateRows
     from streamjoin.joins.packed import PackedRow
     from streamjoin.joins.packing import Shaper
-    from streamjoin.joins.routing import Routing
+    from streamjoin.joins.progress import LateRows
+    from streamjoin.joins.routing import HotKey, Routing
 
 WEIGHT: Final = -1
 MARK: Final = -4

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.batch import Arranged, Batch, arrange
-from streamjoin.joins.base import Tasks
-from streamjoin.joins.hot_keys import HotKey, HotKeys, describe
+from streamjoin.joins.base import Operator, Tasks
 from streamjoin.joins.packed import NEVER, PACKED
-from streamjoin.joins.routing import Routing, Split, split_hot
+from streamjoin.joins.routing import HotKey, HotKeys, Routing, Split, describe_hot, split_hot
 from streamjoin.shedding.rows import is_let_in
 
 if TYPE_CHECKING:
@@ -249,7 +248,7 @@ class StreamShaper:
         return self.routing.split(batch, self.side), None
 
     def _known(self, known: Known | None) -> list[str]:
-        return [describe((known or {})[label]) for label in self.labels]
+        return [describe_hot((known or {})[label]) for label in self.labels]
 
     def _task_rows(self, split: Split, spread: Split | None) -> NDArray[np.int64]:
         """Rows sent to the shards that share the task of each shard."""
@@ -276,3 +275,16 @@ class StreamShaper:
             mine[split.positions[split.begin[fragment] : split.begin[fragment + 1]]] = True
             blobs.append(arranged.order(mine).to_bytes())
         return blobs
+
+
+@dataclass(frozen=True)
+class StreamOperator(Operator):
+    """A join of streams, whose rows go where the routing sends them."""
+
+    join: "WindowJoin | MultiJoin"
+
+    def shaper(
+        self, side: int, labels: tuple[int, ...], routing: Routing, tasks: Tasks, has_ahead: bool
+    ) -> StreamShaper:
+        """What shapes the rows of an input."""
+        return StreamShaper(self.join, side, labels, routing, tasks, has_ahead)

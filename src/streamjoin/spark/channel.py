@@ -26,8 +26,8 @@ from pyspark.sql import SparkSession
 from streamjoin.core.sealed import is_sealed, parse_json, seal, unseal
 from streamjoin.errors import StateError
 from streamjoin.joins.base import Tasks
-from streamjoin.joins.hot_keys import HotKey, describe
 from streamjoin.joins.packing import Decided
+from streamjoin.joins.routing import HotKey, describe_hot
 from streamjoin.spark.folders import address, files_in, reachable, system_of, write_bytes
 from streamjoin.spark.requirements import is_local
 from streamjoin.spark.worker import NO_RUN, Run
@@ -105,7 +105,7 @@ class FileChannel:
 
     def check_hot(self, keys: Sequence[HotKey], known: Iterable[str]) -> None:
         """Refuse a batch whose map tasks did not know what this shard decided."""
-        if all((text or _NO_KEYS) == describe(keys) for text in known):
+        if all((text or _NO_KEYS) == describe_hot(keys) for text in known):
             return
         mine = self.labels[self.number]
         self._remove(file for (label, _), file in self._files(_HOT) if label == mine)

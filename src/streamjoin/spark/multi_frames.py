@@ -220,7 +220,7 @@ def multi_join(
         return result
     if not isinstance(where, str) or not where.strip():
         raise ConfigError.at("where", repr(where), "a SQL condition such as 'a.x < b.y'")
-    return filtered(result, _columns_by_stream(resolved), where)
+    return filtered(result, _columns_by_stream(resolved, streams), where)
 
 
 def _routing(join: MultiJoin, n_shards: int) -> Routing:
@@ -246,27 +246,19 @@ def _shared_folder(
     return folder
 
 
-def _columns_by_stream(resolved: ResolvedPlan) -> dict[str, dict[str, str]]:
+def _columns_by_stream(
+    resolved: ResolvedPlan, streams: Mapping[str, DataFrame]
+) -> dict[str, dict[str, str]]:
     """The result's columns of each stream, by what the stream calls them."""
     shared = resolved.keys.shared
     merged = {c for one in resolved.keys.classes for c in one.columns.items()} if shared else set()
     return {
         stream: {
             name: name if (stream, name) in merged else prefixed(stream, name)
-            for name in _columns_of(resolved, stream)
+            for name in frame.columns
         }
-        for stream in resolved.tree.names
+        for stream, frame in streams.items()
     }
-
-
-def _columns_of(resolved: ResolvedPlan, stream: str) -> list[str]:
-    found = (
-        one.stream.schema.names
-        for step in resolved.steps
-        for one in step.join.inputs
-        if one.end is None and one.name == stream
-    )
-    return list(next(found))
 
 
 def _refuse_other_frames(streams: Mapping[str, DataFrame]) -> None:

@@ -132,9 +132,7 @@ class RecordListener(StreamingQueryListener):
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Note when it was, and what runs it: that may be over when its first batch is told."""
-        name, run = event.name or str(event.id), str(event.runId)
-        started = Started(name, run, round(time.time(), 3))
-        self._started[run] = started, _execution(self._spark, str(event.id))
+        self._begun(str(event.runId), event.name or str(event.id), str(event.id))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Record a batch."""
@@ -164,15 +162,18 @@ class RecordListener(StreamingQueryListener):
     def _over(self) -> set[str]:
         return set(self._started) - {str(query.runId) for query in self._spark.streams.active}
 
+    def _begun(self, run: str, name: str, query_id: str) -> tuple[Started, Any]:
+        """When a query was started, or first heard of if that was before, and what runs it."""
+        if run not in self._started:
+            started = Started(name, run, round(time.time(), 3))
+            self._started[run] = started, _execution(self._spark, query_id)
+        return self._started[run]
+
     def _recorder(self, document: dict[str, Any]) -> Recorder:
         run = document["runId"]
         if run not in self._recorders:
             name = document.get("name") or document["id"]
-            known = self._started.get(run)
-            if known is None:  # it was started before the recording
-                started = Started(name, run, round(time.time(), 3))
-                known = started, _execution(self._spark, document["id"])
-            started, execution = known
+            started, execution = self._begun(run, name, document["id"])
             to_files = self._to_file(name, document["id"], execution)
             if to_files and execution is not None:
                 started = self._explained(started, execution)

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from streamjoin.joins.ages import MAX_SAMPLED_RESULTS, AgesSeen
 from streamjoin.joins.base import Arrival, WindowStore
-from streamjoin.joins.late_rows import LateRows, split_late
 from streamjoin.joins.multi.halfway import HalfwayJoin
 from streamjoin.joins.multi.nary import NaryJoin
 from streamjoin.joins.multi.ordering import release
@@ -28,6 +27,7 @@ from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.joins.multi.turns import turns_of
+from streamjoin.joins.progress import LateRows, split_late
 from streamjoin.joins.window.settings import END
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import Counts

@@ -7,14 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 from streamjoin.core.window import BasicWindow
-from streamjoin.joins.base import MARK, Env, Late, Operator, OutputColumn, Tasks, WindowStore
+from streamjoin.joins.base import MARK, Env, Late, OutputColumn, WindowStore
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.output import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.packed import PackedRow, unpack
-from streamjoin.joins.packing import StreamShaper
-from streamjoin.joins.routing import Routing
+from streamjoin.joins.packing import StreamOperator
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
@@ -22,7 +21,7 @@ from streamjoin.shedding.plans import Observed, Whole
 
 
 @dataclass(frozen=True)
-class PlanOperator(Operator):
+class PlanOperator(StreamOperator):
     """One operator of a plan."""
 
     join: MultiJoin
@@ -46,12 +45,6 @@ class PlanOperator(Operator):
     def counter_names(self) -> tuple[str, ...]:
         """What is counted."""
         return many_stream_counters(self.counted_inputs)
-
-    def shaper(
-        self, side: int, labels: tuple[int, ...], routing: Routing, tasks: Tasks, has_ahead: bool
-    ) -> StreamShaper:
-        """What shapes the rows of a stream, or partial results."""
-        return StreamShaper(self.join, side, labels, routing, tasks, has_ahead)
 
     def build(self, values: dict[str, Any] | None, env: Env) -> "PlanShard":
         """The logic of one shard."""

@@ -9,11 +9,10 @@ import pyarrow as pa
 from streamjoin._typing import LEFT, RIGHT, SIDES
 from streamjoin.core.window import BasicWindow
 from streamjoin.errors import StateError
-from streamjoin.joins.base import Env, Late, Operator, Tasks, WindowStore
+from streamjoin.joins.base import Env, Late, WindowStore
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.packed import PackedRow, unpack, unpack_spread
-from streamjoin.joins.packing import StreamShaper
-from streamjoin.joins.routing import Routing
+from streamjoin.joins.packing import StreamOperator
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.joins.window.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.metrics import METRIC_NAMES, Details
@@ -23,19 +22,13 @@ SPREAD: Final = 16
 
 
 @dataclass(frozen=True)
-class WindowOperator(Operator):
+class WindowOperator(StreamOperator):
     """A window join."""
 
     join: WindowJoin
 
     counted_inputs = SIDE_NAMES
     counter_names = METRIC_NAMES
-
-    def shaper(
-        self, side: int, labels: tuple[int, ...], routing: Routing, tasks: Tasks, has_ahead: bool
-    ) -> StreamShaper:
-        """What shapes the rows of a side."""
-        return StreamShaper(self.join, side, labels, routing, tasks, has_ahead)
 
     def build(self, values: dict[str, Any] | None, env: Env) -> "WindowShard":
         """The logic of one shard."""

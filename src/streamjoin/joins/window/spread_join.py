@@ -13,7 +13,7 @@ from streamjoin._typing import SIDES
 from streamjoin.core.batch import Batch
 from streamjoin.core.window import JoinedWindow
 from streamjoin.joins.base import Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.hot_keys import HotKey, HotKeys
+from streamjoin.joins.routing import HotKey, HotKeys
 from streamjoin.joins.window.hot_detection import LEAST_ROWS, Load, Sample
 from streamjoin.joins.window.logic import WindowJoinLogic
 from streamjoin.joins.window.matching import Moved
