@@ -12,12 +12,11 @@ import pytest
 from streamjoin.core.index import HashIndex
 from streamjoin.core.sealed import seal
 from streamjoin.errors import StateError
+from streamjoin.joins.channel import Channel, Run
 from streamjoin.joins.routing import HotKey
 from streamjoin.spark import store as spark_store
-from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.processor import read_agreed
 from streamjoin.spark.store import SparkStore
-from streamjoin.spark.worker import Run
 from streamjoin.tables.parquet import parquet_table
 from tests.spark.test_store import BLOB, WINDOW, FakeMapState
 from tests.tables.folders import check, write
@@ -172,11 +171,11 @@ def test_a_flipped_bit_in_a_copied_table_makes_the_copy_again(
 
 def test_a_flipped_bit_in_a_shared_folder_is_as_if_the_file_were_lost(tmp_path: Path) -> None:
     run = Run("q", 1, 0)
-    gate = FileChannel(str(tmp_path / "gate"), "join", (7,), has_gate=True)
+    gate = Channel(str(tmp_path / "gate"), "join", (7,), has_gate=True)
     gate.at(run).tell_gate((0.25, 0.5))
-    plan = FileChannel(str(tmp_path / "plan"), "join", (7,), n_operators=1)
+    plan = Channel(str(tmp_path / "plan"), "join", (7,), n_operators=1)
     plan.at(run).tell_measured({"cost": 125})
-    hot = FileChannel(str(tmp_path / "hot"), "join", (7,), tasks=((0,),))
+    hot = Channel(str(tmp_path / "hot"), "join", (7,), tasks=((0,),))
     hot.at(run).tell_hot(HotKey(key=12345, since=0, batch=1, columns=1, cells=(0,)))
     reads: dict[str, tuple[Callable[[Run], Any], Any]] = {
         "gate": (lambda run: gate.at(run).decided().let_in, (1.0, 1.0)),

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import NullType
 
 import streamjoin as sj
+from streamjoin.joins.channel import Run
 from streamjoin.joins.packed import clock_of, read_packed
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import resolve_table_join
@@ -25,7 +26,6 @@ from streamjoin.joins.table.shard import TableOperator
 from streamjoin.spark import processor
 from streamjoin.spark.processor import Call
 from streamjoin.spark.rows import Packer
-from streamjoin.spark.worker import Run
 from streamjoin.tables.access import TableAccess
 from tests.fuzz.target import Choices, Target, damaged, scratch, sentences_only
 from tests.spark.cluster import Cluster

@@ -9,17 +9,16 @@ import pyarrow as pa
 from pyspark.sql.types import NullType
 
 from streamjoin._typing import SIDES
+from streamjoin.joins.channel import Channel, Run
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.window.arguments import resolve
 from streamjoin.joins.window.shard import WindowOperator
 from streamjoin.metrics import JoinCounts
-from streamjoin.spark.channel import FileChannel
-from streamjoin.spark.folders import LateSink
 from streamjoin.spark.operator import shard_labels, shards_of_tasks
 from streamjoin.spark.processor import Call, ShardRunner
 from streamjoin.spark.rows import TAB, Packer
-from streamjoin.spark.worker import Run
 from tests.spark.copies import fresh_id
 from tests.spark.test_store import FakeMapState
 
@@ -53,7 +52,7 @@ class Cluster:
         self.join = join
         channel = None
         if hot or has_gate:
-            channel = FileChannel(str(folder / "hot"), "join", self.labels, hot, has_gate=has_gate)
+            channel = Channel(str(folder / "hot"), "join", self.labels, hot, has_gate=has_gate)
         self.shard = ShardRunner(
             operator=WindowOperator(join),
             routing=ByKey(shards),

@@ -11,18 +11,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import NullType
 
+from streamjoin.joins.channel import Channel, Run
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import ByKey, Routing, shares_for
-from streamjoin.spark.channel import FileChannel
-from streamjoin.spark.folders import LateSink
 from streamjoin.spark.operator import shard_labels
 from streamjoin.spark.processor import Call, ShardRunner
 from streamjoin.spark.rows import TAB, Packer
 from streamjoin.spark.store import SparkStore
-from streamjoin.spark.worker import Run
 from tests.spark.copies import fresh_id
 from tests.spark.test_store import FakeMapState
 
@@ -80,7 +79,7 @@ class PlanCluster:
         channel = None
         if self.folder is not None:
             n, folder = len(self.plan.steps), str(self.folder)
-            channel = FileChannel(folder, "join", self.labels, n_operators=n, operator=number)
+            channel = Channel(folder, "join", self.labels, n_operators=n, operator=number)
         return ShardRunner(
             operator, routing, self.labels, types, fresh_id(), late=self.late, channel=channel
         )

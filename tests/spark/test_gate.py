@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
+from streamjoin.joins.channel import Channel, Run
 from streamjoin.metrics import JoinCounts
 from streamjoin.spark import processor
 from streamjoin.spark import rows as spark_rows
-from streamjoin.spark.channel import FileChannel
-from streamjoin.spark.worker import Run
 from tests.spark.cluster import Cluster
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64()})
@@ -112,7 +111,7 @@ def test_lag_turns_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_batch_reads_what_earlier_ones_decided(tmp_path: Path) -> None:
-    gate = FileChannel(str(tmp_path), "join", (0,), has_gate=True)
+    gate = Channel(str(tmp_path), "join", (0,), has_gate=True)
 
     def let_in(batch: int, query: str = "q") -> Sequence[float]:
         return gate.at(Run(query, batch, 0)).decided().let_in

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
+from streamjoin.joins.channel import Channel, Run
 from streamjoin.local import LocalMultiJoin
-from streamjoin.spark.channel import FileChannel
-from streamjoin.spark.worker import Run
 from tests.spark.plan_cluster import PlanCluster
 
 SECOND = 1_000_000
@@ -132,7 +131,7 @@ def test_operators_with_one_budget_decide_alike_and_again_the_same(tmp_path: Pat
 
 
 def test_a_batch_reads_what_all_shards_of_the_batch_before_measured(tmp_path: Path) -> None:
-    channel = FileChannel(str(tmp_path), "a join", (0, 1), n_operators=2)
+    channel = Channel(str(tmp_path), "a join", (0, 1), n_operators=2)
 
     def read(run: Run) -> list[dict[str, Any]] | None:
         return channel.at(run, 0).measured()
@@ -160,7 +159,7 @@ def test_a_batch_reads_what_all_shards_of_the_batch_before_measured(tmp_path: Pa
     assert (files / "plan-2-0-0.json.tmp").exists()
     write(Run("q", None, 0), 0, 0, {})  # outside of a batch nothing is told
     assert len(list(files.iterdir())) == 4 + 4
-    damaged = FileChannel(str(tmp_path), "damaged", (0,), n_operators=1)
+    damaged = Channel(str(tmp_path), "damaged", (0,), n_operators=1)
     damaged.at(Run("q", 1, 0), 0).tell_measured({})
     (tmp_path / "q" / "damaged" / "plan-1-0-0.json").write_text("{")
     assert damaged.at(Run("q", 2, 0), 0).measured() is None

@@ -25,10 +25,11 @@ from streamjoin.core.window import BasicWindow
 from streamjoin.metrics import Details
 
 if TYPE_CHECKING:
+    from streamjoin.joins.channel import Channel
     from streamjoin.joins.packed import PackedRow
     from streamjoin.joins.packing import Shaper
     from streamjoin.joins.progress import LateRows
-    from streamjoin.joins.routing import HotKey, Routing
+    from streamjoin.joins.routing import Routing
 
 WEIGHT: Final = -1
 MARK: Final = -4
@@ -275,39 +276,6 @@ class MemoryStore:
         return len(self._windows) + len(self._blobs)
 
 
-class Channel(Protocol):
-    """What a shard tells later batches: map tasks, and the other operators of its plan.
-
-    A batch that is run again reads what it read before, and writes the same.
-    """
-
-    @property
-    def tasks(self) -> Tasks:
-        """Numbers of the shards of each task, where hot keys are spread; else none."""
-
-    @property
-    def has_gate(self) -> bool:
-        """Whether the first shard decides what map tasks let in."""
-
-    def check_hot(self, keys: "Sequence[HotKey]", known: Iterable[str]) -> None:
-        """Refuse a batch whose map tasks did not know what this shard decided."""
-
-    def tell_hot(self, hot: "HotKey") -> None:
-        """Tell map tasks to spread a key."""
-
-    def tell_gate(self, shares: tuple[float, float]) -> None:
-        """Tell map tasks which share of each side to let in."""
-
-    def measured(self) -> list[dict[str, Any]] | None:
-        """What all shards of all operators measured in the batch before; None if not known."""
-
-    def tell_measured(self, values: dict[str, Any]) -> None:
-        """Tell the other operators what this shard measured."""
-
-    def log(self, decided: dict[str, Any]) -> None:
-        """Write down for people what this shard decided lately."""
-
-
 @dataclass(frozen=True)
 class Env:
     """What a join's logic is given, so that it takes nothing by itself."""
@@ -317,7 +285,7 @@ class Env:
     batch: int | None  # number of the micro-batch; None outside of one
     store: Callable[[int], WindowStore]  # by the first number of its keys
     now_us: Callable[[], float]
-    channel: Channel | None = None
+    channel: "Channel | None" = None
 
     @property
     def is_live(self) -> bool:

@@ -10,21 +10,22 @@ from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import JoinPlan
+from streamjoin.joins.channel import Channel
 from streamjoin.joins.columns import SIDE_NAMES
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.routing import ByKey, Routing, grid_for
 from streamjoin.joins.window.arguments import Both, On, Window, resolve
 from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.joins.window.shard import WindowOperator
 from streamjoin.joins.window.spread_join import can_spread
 from streamjoin.shedding.limits import Shed
-from streamjoin.spark.channel import FileChannel, find_folder
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
-from streamjoin.spark.folders import LateSink
 from streamjoin.spark.operator import (
     Division,
     Input,
     arrow_schema,
     check_name,
+    find_folder,
     known_costs,
     operate,
     prepare_and_divide,
@@ -239,7 +240,7 @@ def join(
 
 def _channel(
     asked: object, join: WindowJoin, division: Division, frame: DataFrame, name: str
-) -> FileChannel | None:
+) -> Channel | None:
     """The way from shards to map tasks, where hot keys may be spread or rows turned away."""
     live = frame.isStreaming
     may_spread = live and can_spread(join) and len(division.tasks) > 1
@@ -248,7 +249,7 @@ def _channel(
     if folder is None:
         return None
     tasks = division.tasks if may_spread else ()
-    return FileChannel(folder, name, division.labels, tasks, has_gate=has_gate)
+    return Channel(folder, name, division.labels, tasks, has_gate=has_gate)
 
 
 def _columns_by_side(join: WindowJoin) -> dict[str, dict[str, str]]:

@@ -9,6 +9,8 @@ from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import MultiPlan, operator_name
+from streamjoin.joins.channel import Channel
+from streamjoin.joins.folders import LateSink, reachable
 from streamjoin.joins.multi.arguments import ResolvedPlan, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
 from streamjoin.joins.multi.output import prefixed
@@ -17,13 +19,12 @@ from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
 from streamjoin.joins.routing import ByKey, Routing, shares_for
-from streamjoin.spark.channel import FileChannel, find_folder
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
-from streamjoin.spark.folders import LateSink, reachable
 from streamjoin.spark.operator import (
     Input,
     arrow_schema,
     check_name,
+    find_folder,
     known_costs,
     operate,
     prepare_and_divide,
@@ -204,9 +205,7 @@ def multi_join(
             folder,
         )
         if folder is not None:
-            channel = FileChannel(
-                folder, name, division.labels, n_operators=n_steps, operator=number
-            )
+            channel = Channel(folder, name, division.labels, n_operators=n_steps, operator=number)
         operator = PlanOperator(step.join, (resolved.tree, step.nodes) if n_steps > 1 else None)
         given = [
             Input(streams[source], one.stream.time, ahead_us)

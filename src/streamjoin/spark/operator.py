@@ -7,6 +7,7 @@ input n --> mapInArrow(pack) --/
 ```
 """
 
+import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,15 +26,16 @@ from streamjoin.calibration import load
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.explanations.plans import AnyPlan
 from streamjoin.joins.base import Operator, OutputColumn, Tasks
+from streamjoin.joins.channel import Channel
+from streamjoin.joins.folders import LateSink, address, reachable, system_of
 from streamjoin.joins.packed import PACKED_DDL
 from streamjoin.planning.two.algorithm_choice import OperationCosts
-from streamjoin.spark.channel import FileChannel
 from streamjoin.spark.columns import numbered, with_ahead
-from streamjoin.spark.folders import LateSink
 from streamjoin.spark.plans import plan_text, plans_of, remember
 from streamjoin.spark.processor import ShardRunner
 from streamjoin.spark.requirements import (
     has_fixed_partitions,
+    is_local,
     n_cores,
     prepare,
     refuse_too_much_memory,
@@ -41,7 +43,11 @@ from streamjoin.spark.requirements import (
 from streamjoin.spark.rows import TICK, TICKING_DDL, Packer
 from streamjoin.spark.stateful import ShardProcessor
 
+logger = logging.getLogger(__name__)
+
 MOST_SHARDS: Final = 4096
+_CHECKPOINTS: Final = "spark.sql.streaming.checkpointLocation"
+_BESIDE: Final = "streamjoin-hot-keys"
 
 # Of Spark's hash.
 _MASK: Final = 0xFFFFFFFF
@@ -116,7 +122,7 @@ def operate(
     division: Division,
     *,
     late: LateSink | None = None,
-    channel: FileChannel | None = None,
+    channel: Channel | None = None,
     is_timed: bool = False,
 ) -> DataFrame:
     """The results of a join of these inputs, which is remembered to be explained as `plan`.
@@ -208,6 +214,34 @@ def check_name(name: object, *frames: DataFrame) -> None:
         raise ConfigError(
             f"name: {name!r} is the name of a join before this one; allowed: another name"
         )
+
+
+def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:
+    """The user's folder for decisions, or the one beside the session's checkpoints, or None.
+
+    What the user asked for is checked in any case; there is a folder only if one is `wanted`.
+    """
+    if asked is False or (asked is None and not wanted):
+        return None
+    if asked is None:
+        return _default_folder(spark)
+    folder = reachable(asked, "hot_keys", "a folder that all machines see, or False")
+    return folder if wanted else None
+
+
+def _default_folder(spark: SparkSession) -> str | None:
+    checkpoints = spark.conf.get(_CHECKPOINTS, None)
+    if not checkpoints:
+        return None
+    if ":/" not in checkpoints and not is_local(spark):
+        return None  # which file system it is in is known to Spark only
+    folder = address(f"{checkpoints}/{_BESIDE}")
+    try:
+        system_of(folder)
+    except (pa.ArrowInvalid, OSError) as error:
+        logger.warning("shards cannot tell later batches: %s cannot be reached (%s)", folder, error)
+        return None
+    return folder
 
 
 def refuse_budget(budget: Budget, frame: DataFrame) -> None:

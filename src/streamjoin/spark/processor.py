@@ -23,13 +23,13 @@ from pyspark.sql.types import DataType
 from streamjoin.core.sealed import parse_json
 from streamjoin.errors import StateError
 from streamjoin.joins.base import MAX_PAIRS, Env, JoinLogic, MemoryStore, Operator
+from streamjoin.joins.channel import Channel, Run
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import Routing
-from streamjoin.spark.channel import FileChannel
-from streamjoin.spark.folders import LateSink
 from streamjoin.spark.rows import COUNTERS, OutputForm
 from streamjoin.spark.store import MapState, SparkStore, local_folder
-from streamjoin.spark.worker import Run, running
+from streamjoin.spark.worker import running
 
 
 class Call(NamedTuple):
@@ -51,7 +51,7 @@ class ShardRunner:
     types: tuple[DataType, ...]  # of the result's columns
     join_id: str  # names the local copies of this join, and the column of its counters
     late: LateSink | None = None
-    channel: FileChannel | None = None
+    channel: Channel | None = None
     is_timed: bool = False
 
     @cached_property

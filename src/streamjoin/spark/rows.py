@@ -30,12 +30,12 @@ from pyspark.sql.types import (
 
 from streamjoin._names import backquoted
 from streamjoin.joins.base import MARK, OutputColumn, typed
+from streamjoin.joins.channel import Channel, Run
 from streamjoin.joins.packed import PACKED_DDL
 from streamjoin.joins.packing import Decided, Shaper, pack
 from streamjoin.metrics import METRIC_NAMES, Details
 from streamjoin.metrics.progress import COUNTERS_FIELD, DETAILS_FIELD
-from streamjoin.spark.channel import FileChannel
-from streamjoin.spark.worker import Run, running, settle
+from streamjoin.spark.worker import running, settle
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -54,7 +54,7 @@ class Packer:
     """Packs the rows of one input; given to ``mapInArrow``."""
 
     shaper: Shaper
-    channel: FileChannel | None = None
+    channel: Channel | None = None
     # Whether the number of the batch goes along, as the watermark of joins whose rows may wait.
     ticks: bool = False
 

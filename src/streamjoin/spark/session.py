@@ -11,8 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from streamjoin.errors import ConfigError, EngineError, MissingExtraError
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.worker import hasten
+from streamjoin.spark.worker import hasten, redirected
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -120,7 +120,11 @@ def start_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        with _error_output_to(log):
+        with ExitStack() as stack:
+            if log is not None:
+                sys.stderr.flush()
+                file = stack.enter_context(log.open("ab"))
+                stack.enter_context(redirected(2, file.fileno()))
             spark = builder.getOrCreate()
     except Exception as error:
         raise EngineError(
@@ -146,23 +150,6 @@ def require_java() -> None:
             f"Spark needs Java {OLDEST_JAVA} or later and {came}; install it (Debian: apt install "
             "openjdk-17-jre-headless, macOS: brew install openjdk@17) or point JAVA_HOME at it"
         )
-
-
-@contextmanager
-def _error_output_to(log: Path | None) -> Iterator[None]:
-    """Redirect file descriptor 2, the one that a child process inherits, for a while."""
-    if log is None:
-        yield
-        return
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def _java_version() -> int | None:

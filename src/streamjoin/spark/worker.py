@@ -11,40 +11,25 @@ before that, so nothing of PySpark is imported here at once.
 
 import gc
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-
-class Run(NamedTuple):
-    """What a task works for.
-
-    Parameters
-    ----------
-    query
-        Id of the query: one DataFrame may be started as several.
-    batch
-        Number of the micro-batch; None outside of one.
-    attempt
-        Tells this run of the task from all others.
-    """
-
-    query: str
-    batch: int | None
-    attempt: int
+    from streamjoin.joins.channel import Run
 
 
-NO_RUN: Final = Run("None", None, 0)
-
-
-def running() -> Run:
+def running() -> "Run":
     """What this task works for."""
     from pyspark import TaskContext
+
+    from streamjoin.joins.channel import NO_RUN, Run
 
     context = TaskContext.get()
     if context is None:
@@ -64,6 +49,19 @@ def settle() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@contextmanager
+def redirected(descriptor: int, target: int) -> Iterator[None]:
+    """Let a file descriptor, which child processes inherit, be another one for a while."""
+    kept = os.dup(descriptor)
+    os.dup2(target, descriptor)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, descriptor)
+        os.close(kept)
 
 
 FOLDER: Final = str(Path(__file__).with_name("worker_path"))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -14,7 +15,9 @@ from streamjoin._names import ANY_CASE, Naming
 from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
 from streamjoin.joins.base import LATE_BY, Late
-from streamjoin.spark.worker import Run
+
+if TYPE_CHECKING:
+    from streamjoin.joins.channel import Run
 
 
 def address(folder: str) -> str:
@@ -117,7 +120,7 @@ class LateSink:
                 )
         return cls(found, name)
 
-    def write(self, late: Late, run: Run, shard: int, sequence: int) -> None:
+    def write(self, late: Late, run: "Run", shard: int, sequence: int) -> None:
         """Write one input's late rows of one batch."""
         if not len(late.rows):
             return

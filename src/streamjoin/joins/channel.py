@@ -11,31 +11,22 @@ again; a gate opens; a plan goes on with what was decided before.
 
 import contextlib
 import json
-import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-import pyarrow as pa
 import pyarrow.fs as pafs
-from pyspark.sql import SparkSession
 
 from streamjoin.core.sealed import is_sealed, parse_json, seal, unseal
 from streamjoin.errors import StateError
 from streamjoin.joins.base import Tasks
+from streamjoin.joins.folders import files_in, system_of, write_bytes
 from streamjoin.joins.packing import Decided
 from streamjoin.joins.routing import HotKey, describe_hot
-from streamjoin.spark.folders import address, files_in, reachable, system_of, write_bytes
-from streamjoin.spark.requirements import is_local
-from streamjoin.spark.worker import NO_RUN, Run
 
-logger = logging.getLogger(__name__)
-
-_CHECKPOINTS: Final = "spark.sql.streaming.checkpointLocation"
-_BESIDE: Final = "streamjoin-hot-keys"
 _NO_KEYS: Final = "[]"
 OPEN: Final = (1.0, 1.0)
 
@@ -48,37 +39,30 @@ _DECISIONS: Final = "decisions-{}.json"  # shard
 Numbers = tuple[int, ...]
 
 
-def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:
-    """The user's folder for decisions, or the one beside the session's checkpoints, or None.
+class Run(NamedTuple):
+    """What a task works for.
 
-    What the user asked for is checked in any case; there is a folder only if one is `wanted`.
+    Parameters
+    ----------
+    query
+        Id of the query: one DataFrame may be started as several.
+    batch
+        Number of the micro-batch; None outside of one.
+    attempt
+        Tells this run of the task from all others.
     """
-    if asked is False or (asked is None and not wanted):
-        return None
-    if asked is None:
-        return _default_folder(spark)
-    folder = reachable(asked, "hot_keys", "a folder that all machines see, or False")
-    return folder if wanted else None
+
+    query: str
+    batch: int | None
+    attempt: int
 
 
-def _default_folder(spark: SparkSession) -> str | None:
-    checkpoints = spark.conf.get(_CHECKPOINTS, None)
-    if not checkpoints:
-        return None
-    if ":/" not in checkpoints and not is_local(spark):
-        return None  # which file system it is in is known to Spark only
-    folder = address(f"{checkpoints}/{_BESIDE}")
-    try:
-        system_of(folder)
-    except (pa.ArrowInvalid, OSError) as error:
-        logger.warning("shards cannot tell later batches: %s cannot be reached (%s)", folder, error)
-        return None
-    return folder
+NO_RUN: Final = Run("None", None, 0)
 
 
 @dataclass(frozen=True)
-class FileChannel:
-    """The files of one join, or of all operators of one plan: a `Channel` of each shard."""
+class Channel:
+    """The files of one join, or of all operators of one plan."""
 
     folder: str  # of all queries
     name: str  # the join's, as there may be several in a query
@@ -92,7 +76,7 @@ class FileChannel:
     run: Run = NO_RUN
     number: int = 0
 
-    def at(self, run: Run, number: int = 0) -> "FileChannel":
+    def at(self, run: Run, number: int = 0) -> "Channel":
         """The same in one batch, for map tasks or for one shard."""
         return replace(self, run=run, number=number)
 
