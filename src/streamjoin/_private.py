@@ -83,3 +83,8 @@ def _is_open(folder: Path) -> bool:
 
 def _refuse(why: str, folder: Path) -> None:
     raise PermissionError(1, f"{why}, so it is not used", str(folder))
+
+
+def cache_folder() -> Path:
+    """Where this user's caches of the library are."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamjoin"

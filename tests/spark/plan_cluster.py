@@ -17,7 +17,6 @@ from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
-from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.operator import shard_labels
 from streamjoin.spark.processor import Call, ShardRunner
 from streamjoin.spark.rows import TAB, Packer
@@ -73,9 +72,7 @@ class PlanCluster:
         join = step.join
         operator = PlanOperator(join, (self.plan.tree, step.nodes))
         types = (NullType(),) * len(operator.output)
-        routing: Routing = ByKey(len(self.labels))
-        if join.attributes:
-            routing = shares_for(len(self.labels), join.attributes, len(join.inputs))
+        routing = join.routing(len(self.labels))
         channel = None
         if self.folder is not None:
             n, folder = len(self.plan.steps), str(self.folder)

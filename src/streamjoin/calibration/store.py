@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from streamjoin._private import make_folders
+from streamjoin._private import cache_folder, make_folders
 from streamjoin.calibration.result import Calibration
 from streamjoin.errors import EngineError
 
@@ -28,10 +28,7 @@ def stored_at() -> Path:
     '/somewhere/costs.json'
     """
     named = os.environ.get("STREAMJOIN_CALIBRATION")
-    if named:
-        return Path(named).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "streamjoin" / "calibration.json"
+    return Path(named).expanduser() if named else cache_folder() / "calibration.json"
 
 
 def save(calibration: Calibration) -> Path:

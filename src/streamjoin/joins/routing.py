@@ -39,7 +39,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,28 +57,11 @@ class Split(NamedTuple):
     positions: Positions
     begin: NDArray[np.int64]
 
-
-class Routing(Protocol):
-    """How rows are spread over shards."""
-
-    @property
-    def n_shards(self) -> int:
-        """Number of shards."""
-
-    def split(self, batch: Batch, side: int) -> Split:
-        """Positions by fragment."""
-
-    def fragment(self, shard: int, side: int) -> int:
-        """Which fragment of a side a shard gets."""
-
-    def copies(self, side: int) -> int:
-        """To how many shards a row of a side is sent."""
-
-    def counts(self, shard: int, side: int) -> bool:
-        """Whether a shard is the one that counts its fragment of a side."""
-
-    def describe(self) -> str:
-        """In words."""
+    @classmethod
+    def by_number(cls, fragments: NDArray[np.integer[Any]], n: int) -> "Split":
+        """Rows by the number of their fragment, of which there are n; else in their order."""
+        begin = np.concatenate([[0], np.cumsum(np.bincount(fragments, minlength=n))])
+        return cls(np.argsort(fragments, kind="stable").astype(np.int32), begin)
 
 
 @dataclass(frozen=True)
@@ -210,9 +193,7 @@ class Shares:
             here = np.empty(len(batch), np.int32)
             here[order] = np.repeat(np.arange(self.lengths[axis]), np.diff(begin))
             places = places * self.lengths[axis] + here
-        counts = np.bincount(places, minlength=prod(self.lengths[a] for a in self._axes(side)))
-        positions = np.argsort(places, kind="stable").astype(np.int32)
-        return Split(positions, np.concatenate([[0], np.cumsum(counts)]))
+        return Split.by_number(places, prod(self.lengths[axis] for axis in self._axes(side)))
 
     def fragment(self, shard: int, side: int) -> int:
         """The cell's places on the axes of a side's attributes, as one number."""
@@ -245,6 +226,11 @@ class Shares:
             shard, at = divmod(shard, length)
             place.append(at)
         return place[::-1]
+
+
+Routing = ByKey | Grid | Shares
+"""How rows are spread over shards: into fragments (`split`), of which each shard gets one of a side
+(`fragment`) and several may get the same (`copies`), where one of them `counts` its rows."""
 
 
 def shares_for(n_shards: int, attributes: Sequence[Mapping[int, int]], n_inputs: int) -> Shares:
@@ -381,9 +367,8 @@ class HotKeys:
         down, across = (fragment[entry], nth) if side == LEFT else (nth, fragment[entry])
         shard = self._cells[self._begin[hot][entry] + down * n_columns[entry] + across]
         slot = (shard + n_shards * (nth > 0)).astype(np.int32)
-        begin = np.concatenate(([0], np.cumsum(np.bincount(slot, minlength=2 * n_shards))))
-        order = np.argsort(slot, kind="stable")
-        return Split(rows[entry[order]].astype(np.int32), begin.astype(np.int64))
+        split = Split.by_number(slot, 2 * n_shards)
+        return Split(rows[entry[split.positions]].astype(np.int32), split.begin)
 
 
 def split_hot(

@@ -24,13 +24,12 @@ from streamjoin.spark.operator import (
     Division,
     Input,
     arrow_schema,
+    check_limits,
     check_name,
     find_folder,
     known_costs,
     operate,
     prepare_and_divide,
-    refuse_budget,
-    refuse_freshness,
 )
 
 
@@ -203,10 +202,8 @@ def join(
         time_zone=_time_zone(left, where), naming=naming,
     )  # fmt: skip
     settings, ahead_us = resolved.join, check_ahead(ahead, left)
-    if budget is not None:
-        refuse_budget(budget, left)
-    if any(age is not None for age in settings.freshness_us):
-        refuse_freshness(left)
+    is_fresh = any(age is not None for age in settings.freshness_us)
+    check_limits(left, budget, has_freshness=is_fresh)
     _refuse_collations(settings, left, right)
     check_name(name, left, right)
     streams = dict(zip(SIDE_NAMES, settings.streams, strict=True))

@@ -14,22 +14,19 @@ from streamjoin.joins.folders import LateSink, reachable
 from streamjoin.joins.multi.arguments import ResolvedPlan, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
 from streamjoin.joins.multi.output import prefixed
-from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
-from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
 from streamjoin.spark.operator import (
     Input,
     arrow_schema,
+    check_limits,
     check_name,
     find_folder,
     known_costs,
     operate,
     prepare_and_divide,
-    refuse_budget,
-    refuse_freshness,
 )
 from streamjoin.windows import Rows
 
@@ -169,10 +166,7 @@ def multi_join(
     n_steps = len(resolved.steps)
     for called in (name, *(f"{name} {i}" for i in range(1, n_steps))):
         check_name(called, *frames)
-    if budget is not None:
-        refuse_budget(budget, frames[0])
-    if resolved.steps[-1].join.freshness:
-        refuse_freshness(frames[0])
+    check_limits(frames[0], budget, has_freshness=bool(resolved.steps[-1].join.freshness))
     for one in resolved.keys.classes:
         for stream, key in one.columns.items():
             refuse_collation(streams[stream], streams[stream].columns.index(key))
@@ -180,23 +174,20 @@ def multi_join(
     inputs = {i.name: i.stream for step in resolved.steps for i in step.join.inputs if not i.end}
     late = LateSink.at(late_rows, name, inputs, naming)
     division = prepare_and_divide(shards, spark, streaming=streaming)
-    costs = known_costs()
+    costs, n_shards = known_costs(), division.n_shards
     joins = [replace(step.join, operations=costs) for step in resolved.steps]
-    routings = [_routing(join, division.n_shards) for join in joins]
-    steps = [
-        replace(step, join=join.over_shards(routing, division.n_cores))
-        for step, join, routing in zip(resolved.steps, joins, routings, strict=True)
-    ]
+    joins = [join.over_shards(join.routing(n_shards), division.n_cores) for join in joins]
+    steps = [replace(step, join=join) for step, join in zip(resolved.steps, joins, strict=True)]
     resolved = replace(resolved, steps=tuple(steps))
     folder = _shared_folder(shared, spark, budget, n_steps)
     channel = None
     made: list[DataFrame] = []
-    for number, (step, routing) in enumerate(zip(steps, routings, strict=True)):
+    for number, step in enumerate(steps):
         plan_made = MultiPlan(
             operator_name(name, number, n_steps),
             resolved,
             number,
-            routing,
+            step.join.routing(n_shards),
             division.n_partitions,
             streaming,
             late.folder if late else None,
@@ -220,12 +211,6 @@ def multi_join(
     if not isinstance(where, str) or not where.strip():
         raise ConfigError.at("where", repr(where), "a SQL condition such as 'a.x < b.y'")
     return filtered(result, _columns_by_stream(resolved, streams), where)
-
-
-def _routing(join: MultiJoin, n_shards: int) -> Routing:
-    if join.attributes:
-        return shares_for(n_shards, join.attributes, len(join.inputs))
-    return ByKey(n_shards)
 
 
 def _shared_folder(

@@ -244,18 +244,15 @@ def _default_folder(spark: SparkSession) -> str | None:
     return folder
 
 
-def refuse_budget(budget: Budget, frame: DataFrame) -> None:
-    """Refuse a budget where it would mean nothing."""
-    if not frame.isStreaming:
-        raise ConfigError.at(
-            "budget", "one for batch DataFrames", "with streams (their time is budgeted)"
-        )
-    refuse_too_much_memory(budget, frame.sparkSession)
-
-
-def refuse_freshness(frame: DataFrame) -> None:
-    """Refuse freshness where nearly nothing would be fresh: at the end of all rows."""
-    if not frame.isStreaming:
+def check_limits(frame: DataFrame, budget: Budget | None, *, has_freshness: bool) -> None:
+    """Refuse a budget or freshness where it would mean nothing, and more memory than there is."""
+    if budget is not None:
+        if not frame.isStreaming:
+            raise ConfigError.at(
+                "budget", "one for batch DataFrames", "with streams (their time is budgeted)"
+            )
+        refuse_too_much_memory(budget, frame.sparkSession)
+    if has_freshness and not frame.isStreaming:  # at the end of all rows nearly nothing is fresh
         raise ConfigError.at(
             "freshness", "one for batch DataFrames", "with streams (tables have no now)"
         )

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.plans import AnyPlan, TablePlan
+from streamjoin.explanations.plans import TablePlan
 from streamjoin.metrics.progress import is_batch, read_progress
 from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
 from streamjoin.metrics.records import Started
@@ -144,10 +144,10 @@ class RecordListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Record that it has stopped, and forget it."""
         run = str(event.runId)
-        known = self._started.get(run)
-        is_new = run not in self._recorders and known is not None and known[1] is not None
-        if is_new and known is not None and _plans_in(known[1]):  # it failed in its first batch
-            self._recorder({"runId": run, "id": str(event.id), "name": known[0].query})
+        started, execution = self._started.get(run, (None, None))
+        failed_at_once = run not in self._recorders and execution is not None
+        if started is not None and failed_at_once and plans_of(_text_of(execution)):
+            self._recorder({"runId": run, "id": str(event.id), "name": started.query})
         recorder = self._recorders.pop(run, None)
         self._started.pop(run, None)
         if recorder is not None:
@@ -184,7 +184,7 @@ class RecordListener(StreamingQueryListener):
 
     def _explained(self, started: Started, execution: Any) -> Started:
         """With what the query will do, in words and drawn."""
-        plans = [plan for plan in _plans_in(execution) if not isinstance(plan, TablePlan)]
+        plans = [plan for plan in plans_of(_text_of(execution)) if not isinstance(plan, TablePlan)]
         budgets = [plan.budget.describe() for plan in plans if plan.budget is not None]
         started = replace(started, budget="; ".join(dict.fromkeys(budgets)))
         try:
@@ -218,10 +218,6 @@ def _text_of(execution: Any) -> str:
         return str(execution.logicalPlan().toString())
     except Exception:
         return ""
-
-
-def _plans_in(execution: Any) -> list[AnyPlan]:
-    return plans_of(_text_of(execution))
 
 
 def _checkpoint(execution: Any) -> Path | None:

@@ -1,11 +1,11 @@
 """`sj.table_join`: a stream with a table that memory does not hold."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 
+from streamjoin._private import cache_folder
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
@@ -147,7 +147,7 @@ def table_join(
     check_name(name, stream)
     access = TableAccess(
         table,
-        str(_folder(index_folder)),
+        str(cache_folder() / "tables" if index_folder is None else Path(index_folder).absolute()),
         memory=join.memory,
         refresh_us=None if refresh is None else not_negative(refresh, "refresh"),
         on_failure="stale" if on_failure == "stale" else "fail",
@@ -178,11 +178,3 @@ def _refuse_two_waits(stream: DataFrame) -> None:
             'max_wait="0 seconds", no cpu budget and on_failure="fail" in all joins with tables but'
             " one",
         )
-
-
-def _folder(given: str | Path | None) -> Path:
-    """Where the index of the table's keys is kept: as it says, or where caches are."""
-    if given is not None:
-        return Path(given).absolute()
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches) / "streamjoin" / "tables"

@@ -12,18 +12,16 @@ Where a window counts tuples, those of its stream that come before the last one 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from streamjoin.core.stream import Stream
 from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.joins.window.settings import format_window
 from streamjoin.planning.many.nary import Order, Sizes
 from streamjoin.planning.many.tree import Tree
 from streamjoin.planning.two.algorithm_choice import OperationCosts
 from streamjoin.shedding.limits import PlanLimits
-
-if TYPE_CHECKING:
-    from streamjoin.joins.routing import Routing
 
 Strategy = Literal["auto", "mjoin", "tree"]
 Attribute = Mapping[int, int]
@@ -193,7 +191,13 @@ class MultiJoin:
             number in one and not done.isdisjoint(one) for one in self.attributes
         )
 
-    def over_shards(self, routing: "Routing", n_cores: int) -> "MultiJoin":
+    def routing(self, n_shards: int) -> Routing:
+        """How rows are spread over shards."""
+        if self.attributes:
+            return shares_for(n_shards, self.attributes, len(self.inputs))
+        return ByKey(n_shards)
+
+    def over_shards(self, routing: Routing, n_cores: int) -> "MultiJoin":
         """Settings of one of several shards, among which limits are divided."""
         n = routing.n_shards
         states = tuple(None if most is None else max(1, -(-most // n)) for most in self.states)

@@ -17,6 +17,7 @@ from streamjoin.joins.packing import StreamOperator
 from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
+from streamjoin.shedding.costs import Costs
 from streamjoin.shedding.plans import Observed, Whole
 
 
@@ -48,7 +49,8 @@ class PlanOperator(StreamOperator):
 
     def build(self, values: dict[str, Any] | None, env: Env) -> "PlanShard":
         """The logic of one shard."""
-        return PlanShard(self, values, env)
+        known = MultiJoinState.of(self.join) if values is None else MultiJoinState.from_dict(values)
+        return PlanShard(self, known, env)
 
 
 class PlanShard:
@@ -60,11 +62,9 @@ class PlanShard:
 
     waits = False
 
-    def __init__(self, operator: PlanOperator, values: dict[str, Any] | None, env: Env) -> None:
+    def __init__(self, operator: PlanOperator, state: MultiJoinState, env: Env) -> None:
         self._join, self._plan, self._env = operator.join, operator.plan, env
-        self._state = MultiJoinState.of(self._join)
-        if values is not None:
-            self._state = MultiJoinState.from_dict(values)
+        self._state = state
         self._store = env.store(0)
         self._logic = MultiJoinLogic(self._join, self._state, self._store, self._whole())
 
@@ -87,6 +87,10 @@ class PlanShard:
             streams = [one.name for one in self._join.inputs]
             tree = self._plan[0] if self._plan else Tree.parse(self._state.tree, streams)
             channel.log(limits.told([tree.label(node) for node in range(tree.root)]))
+
+    def counted_us(self, costs: Costs) -> float | None:
+        """What the batch cost by what operations are said to; None where nothing is limited."""
+        return self._logic.counted_us(costs) if self._logic.is_limited else None
 
     @property
     def counts(self) -> Mapping[str, float]:

@@ -46,10 +46,7 @@ class TableShaper:
     labels: tuple[int, ...]
     access: TableAccess
 
-    @property
-    def side(self) -> int:
-        """The stream is the one input."""
-        return STREAM
+    side = STREAM  # the one input
 
     def shape(self, rows: pa.RecordBatch, part: int, decided: Decided) -> Shaped:
         """Divide a chunk."""
@@ -87,9 +84,7 @@ class TableShaper:
             shards[known] = places[known] % n
         often = np.flatnonzero(np.isin(keys, frequent(keys, n)))
         shards[often] = np.arange(len(often)) % n
-        counts = np.bincount(shards, minlength=n)
-        by_shard = np.argsort(shards, kind="stable").astype(np.int32)
-        return Split(by_shard, np.concatenate([[0], np.cumsum(counts)]))
+        return Split.by_number(shards, n)
 
 
 def unpack_rows(join: TableJoin, packed: Sequence[PackedRow], table: OpenTable) -> TableArrival:

@@ -16,6 +16,7 @@ from streamjoin.joins.packing import StreamOperator
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.joins.window.spread_join import SpreadJoinLogic, SpreadState
 from streamjoin.metrics import METRIC_NAMES, Details
+from streamjoin.shedding.costs import Costs
 
 SPREAD: Final = 16
 """First number in the keys of the store of rows that were spread to a shard."""
@@ -32,7 +33,12 @@ class WindowOperator(StreamOperator):
 
     def build(self, values: dict[str, Any] | None, env: Env) -> "WindowShard":
         """The logic of one shard."""
-        return WindowShard(self.join, values, env)
+        if values is None:
+            return WindowShard(self.join, (WindowJoinState(), SpreadState()), env)
+        own = {name: value for name, value in values.items() if name != "spread"}
+        spread = values.get("spread")
+        cells = SpreadState() if spread is None else SpreadState.from_dict(spread)
+        return WindowShard(self.join, (WindowJoinState.from_dict(own), cells), env)
 
 
 class WindowShard:
@@ -45,12 +51,11 @@ class WindowShard:
     marks: tuple[int | None, ...] = ()
     waits = False
 
-    def __init__(self, join: WindowJoin, values: dict[str, Any] | None, env: Env) -> None:
+    def __init__(
+        self, join: WindowJoin, states: tuple[WindowJoinState, SpreadState], env: Env
+    ) -> None:
         self._join, self._env = join, env
-        values = None if values is None else dict(values)
-        spread = None if values is None else values.pop("spread", None)
-        self._spread = SpreadState() if spread is None else SpreadState.from_dict(spread)
-        self._state = WindowJoinState() if values is None else WindowJoinState.from_dict(values)
+        self._state, self._spread = states
         self._stores = env.store(0), env.store(SPREAD)
 
     def on_batch(
@@ -67,19 +72,24 @@ class WindowShard:
         self._logic = SpreadJoinLogic(join, (state, self._spread), self._stores, seeks)
         for emitted in self._logic.on_batch((left, right), (cells[0], cells[1]), now_us, end):
             yield emitted.take(join.output)
-        self._metrics = self._logic.metrics
+        self.metrics = self._logic.metrics
         self._decide_hot()  # here, so that the batch is charged with the search
 
     def conclude(self, cpu_us: float) -> None:
         """Take in what the batch cost; decide what is let in."""
         self._logic.charge(cpu_us)
-        self._metrics = replace(self._metrics, cpu_us=round(cpu_us))
+        self.metrics = replace(self.metrics, cpu_us=round(cpu_us))
         self._decide_gate()
+
+    def counted_us(self, costs: Costs) -> float | None:
+        """What the batch cost by what operations are said to; None where nothing is limited."""
+        own = self._logic.own
+        return own.counted_us(costs) if own.is_limited else None
 
     @property
     def counts(self) -> Mapping[str, float]:
         """What happened in the batch."""
-        return {name: getattr(self._metrics, name) for name in METRIC_NAMES}
+        return {name: getattr(self.metrics, name) for name in METRIC_NAMES}
 
     @property
     def details(self) -> Details:
@@ -134,5 +144,5 @@ class WindowShard:
         gate = self._logic.decide_gate(took)
         if gate is not None:
             channel.tell_gate((gate.shares[LEFT], gate.shares[RIGHT]))
-            behind = max(self._metrics.lagging, int(gate.is_behind))
-            self._metrics = replace(self._metrics, lagging=behind)
+            behind = max(self.metrics.lagging, int(gate.is_behind))
+            self.metrics = replace(self.metrics, lagging=behind)
