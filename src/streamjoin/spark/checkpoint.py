@@ -159,8 +159,9 @@ def damage(checkpoint: str) -> str | None:
 
 
 def _unreadable(folder: Path) -> Iterator[str]:
-    files = [path for log in _LOGS for path in sorted(folder.glob(f"{log}/*")) if _is_entry(path)]
-    for path in [folder / "metadata", *files]:
+    files = [path for log in _LOGS for path in sorted(folder.glob(f"{log}/*")) if path.is_file()]
+    entries = [path for path in files if re.fullmatch(r"\d+(\.compact)?", path.name)]
+    for path in [folder / "metadata", *entries]:
         if path.exists() and not _is_readable(path):
             yield f"its file {path.relative_to(folder)} cannot be read"
 
@@ -173,10 +174,6 @@ def _missing(folder: Path) -> str | None:
     )
     last = max(finished, default=-1)
     return None if last < 0 or last in begun else f"its file offsets/{last} is missing"
-
-
-def _is_entry(path: Path) -> bool:
-    return path.is_file() and re.fullmatch(r"\d+(\.compact)?", path.name) is not None
 
 
 def _is_readable(path: Path) -> bool:
@@ -245,8 +242,10 @@ def rescale(
         _repartition(spark, str(checkpoint), partitions, log.format)
         log = CheckpointLog.read(spark, str(checkpoint))
     if sink is not None:
+        gateway: Any = spark.sparkContext._gateway
+        status = gateway.jvm.org.apache.spark.sql.execution.streaming.sinks.SinkFileStatus
         for batch in log.moves:
-            sink.add(batch, _no_files(spark))  # an entry that is there stays as it is
+            sink.add(batch, gateway.new_array(status, 0))  # an entry that is there stays as it is
 
 
 def _repartition(spark: SparkSession, checkpoint: str, partitions: int, version: str) -> None:
@@ -273,12 +272,6 @@ def _sink_log(spark: SparkSession, output: str, log: CheckpointLog) -> Any:
     raise ConfigError.at(
         "output", repr(output), "the folder that the query's file sink writes, or None"
     )
-
-
-def _no_files(spark: SparkSession) -> Any:
-    gateway: Any = spark.sparkContext._gateway
-    sinks = gateway.jvm.org.apache.spark.sql.execution.streaming.sinks
-    return gateway.new_array(sinks.SinkFileStatus, 0)
 
 
 @contextmanager

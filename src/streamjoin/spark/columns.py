@@ -209,7 +209,13 @@ def with_pair_id(frame: DataFrame, name: str = PAIR_ID) -> DataFrame:
 
 def pair_id_of(frame: DataFrame) -> Column:
     """The id itself."""
-    _refuse(frame)
+    refuse_duplicates(frame.columns, "frame", naming_of(frame.sparkSession))
+    for field in frame.schema:
+        if any(isinstance(kind, VariantType) for kind in _leaves(field.dataType)):
+            raise DataError(
+                f"frame: column {field.name!r} has variants, which cannot be compared; allowed: "
+                "all other types, so select parts of it, or its text"
+            )
     halves = [F.lpad(F.hex(hashed(frame, chain)), 16, "0") for chain in _CHAINS]
     return F.lower(F.concat(*halves))
 
@@ -221,16 +227,6 @@ def hashed(frame: DataFrame, chain: int) -> Column:
         if field.name != _WEIGHT:
             parts += _parts(named(field.name), field.dataType, chain)
     return F.xxhash64(F.lit(chain), *parts)
-
-
-def _refuse(frame: DataFrame) -> None:
-    refuse_duplicates(frame.columns, "frame", naming_of(frame.sparkSession))
-    for field in frame.schema:
-        if any(isinstance(kind, VariantType) for kind in _leaves(field.dataType)):
-            raise DataError(
-                f"frame: column {field.name!r} has variants, which cannot be compared; allowed: "
-                "all other types, so select parts of it, or its text"
-            )
 
 
 def _parts(value: Column, kind: DataType, chain: int) -> list[Column]:

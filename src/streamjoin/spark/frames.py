@@ -209,7 +209,10 @@ def join(
     streams = dict(zip(SIDE_NAMES, settings.streams, strict=True))
     late = LateSink.at(late_rows, name, streams, naming)
     division = prepare_and_divide(shards, spark, streaming=left.isStreaming)
-    routing = _routing(settings, division.n_shards, _rates(rates))
+    n_shards, relative_rates = division.n_shards, _rates(rates)
+    routing: Routing = ByKey(n_shards)
+    if not settings.left.key:
+        routing = grid_for(n_shards, settings.how, relative_rates)
     division = replace(division, n_shards=routing.n_shards)
     settings = replace(settings, operations=known_costs()).over_shards(routing, division.n_cores)
     resolved = replace(resolved, join=settings)
@@ -268,10 +271,6 @@ def _rates(rates: object) -> tuple[float, float]:
     if numbers and all(isinstance(r, int | float) and 0 < r < float("inf") for r in rates):  # type: ignore[attr-defined]
         return float(rates[0]), float(rates[1])  # type: ignore[index]
     raise ConfigError.at("rates", repr(rates), "a pair (left, right) of positive numbers")
-
-
-def _routing(join: WindowJoin, n_shards: int, rates: tuple[float, float]) -> Routing:
-    return ByKey(n_shards) if join.left.key else grid_for(n_shards, join.how, rates)
 
 
 def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:

@@ -168,7 +168,8 @@ def _emitted(runner: ShardRunner, packed: DataFrame) -> DataFrame:
     if not packed.isStreaming:
         return packed.groupBy("shard").applyInArrow(runner.bounded, runner.form.schema)
     if runner.is_timed:
-        if not has_watermark(packed):
+        # Spark allows one watermark only, so one that is there must do if it moves.
+        if "EventTimeWatermark" not in plan_text(packed):
             # It moves with every batch that has rows, whatever becomes of the clock. Nothing is
             # late by it: its column is dropped before the operator sees it.
             ticks = packed.withColumn(TICK, F.timestamp_millis(TICK))
@@ -178,11 +179,6 @@ def _emitted(runner: ShardRunner, packed: DataFrame) -> DataFrame:
     return packed.groupBy("shard").transformWithStateInPandas(
         ShardProcessor(runner), runner.form.schema, "Append", time_mode
     )
-
-
-def has_watermark(frame: DataFrame) -> bool:
-    """Whether there is a watermark: Spark allows one only, so that one must do if it moves."""
-    return "EventTimeWatermark" in plan_text(frame)
 
 
 def arrow_schema(frame: DataFrame, argument: str) -> pa.Schema:

@@ -168,7 +168,7 @@ def join_frames(
             handle.registerTimer(int(times.getCurrentWatermarkInMs()) + 1)
 
     for table in runner.on_batch(windows, packed, Call(label, now_us, end, running()), wait):
-        yield to_frame(table)
+        yield table.to_pandas(types_mapper=pd.ArrowDtype)  # over the same memory
 
 
 def read_frames(frames: Iterable[pd.DataFrame]) -> list[PackedRow]:
@@ -176,12 +176,6 @@ def read_frames(frames: Iterable[pd.DataFrame]) -> list[PackedRow]:
     names = list(PackedRow._fields)
     rows = (frame[names].itertuples(index=False, name=None) for frame in frames)
     return [PackedRow(*row) for part in rows for row in part]
-
-
-def to_frame(table: pa.Table) -> pd.DataFrame:
-    """A frame over the same memory."""
-    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return frame
 
 
 def refuse_other(stored: dict[str, str], wanted: dict[str, str]) -> None:

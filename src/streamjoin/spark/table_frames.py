@@ -17,13 +17,7 @@ from streamjoin.joins.table.settings import STREAM
 from streamjoin.joins.table.shard import TableOperator
 from streamjoin.joins.window.arguments import not_negative
 from streamjoin.spark.columns import naming_of, refuse_collation
-from streamjoin.spark.operator import (
-    Input,
-    arrow_schema,
-    check_name,
-    operate,
-    prepare_and_divide,
-)
+from streamjoin.spark.operator import Input, arrow_schema, check_name, operate, prepare_and_divide
 from streamjoin.spark.plans import plans_of
 from streamjoin.spark.requirements import refuse_too_much_memory
 from streamjoin.tables.access import TableAccess
