@@ -123,7 +123,7 @@ class LocalJoin:
             for table, stream, name in zip(tables, self.join.streams, SIDE_NAMES, strict=True)
         ]
         shard = WindowShard(self.join, (self.state, SpreadState()), _env(self.store))
-        results = _joined(shard, operator, _packed(operator, shaped), now, end, self._costs)
+        results, _ = _joined(shard, operator, _packed(operator, shaped), now, end, self._costs)
         self.metrics = shard.metrics
         self.total = self.metrics + self.total.without_state()
         self.late = tuple(late.table() for late in shard.late)
@@ -207,8 +207,10 @@ class LocalMultiJoin:
                 continue
             env = _env(self.stores[number], self._channel)
             shard = PlanShard(operator, self.states[number], env)
-            results.append(_joined(shard, operator, packed, now, end, self._costs))
-            self._count(number, shard)
+            found, counts = _joined(shard, operator, packed, now, end, self._costs)
+            results.append(found)
+            self._count(number, counts)
+            self.late |= {late.name: late.table() for late in shard.late}
         for sizes in self._sizes:
             self.counts.update(sizes)
         for name in _SIZES:
@@ -224,13 +226,12 @@ class LocalMultiJoin:
         self.late[one.name] = one.stream.schema.append(late_by).empty_table()
         return None if table is None else _shaped(table, one.stream.schema, one.name)
 
-    def _count(self, number: int, shard: PlanShard) -> None:
-        """Count what one operator did, and set its late rows apart."""
+    def _count(self, number: int, counts: Mapping[str, float]) -> None:
+        """Count what one operator did."""
         last = number == len(self.plan.steps) - 1
         left_out = _SIZES if last else (*_SIZES, *_OF_PLAN)
-        self.counts.update({name: n for name, n in shard.counts.items() if name not in left_out})
-        self._sizes[number] = Counts({name: shard.counts[name] for name in _SIZES})
-        self.late |= {late.name: late.table() for late in shard.late}
+        self.counts.update({name: n for name, n in counts.items() if name not in left_out})
+        self._sizes[number] = Counts({name: counts[name] for name in _SIZES})
 
 
 @dataclass(frozen=True)
@@ -385,8 +386,8 @@ def _joined(
     now: int | None,
     end: bool,
     costs: Costs | None,
-) -> pa.Table:
-    """Results of a batch, and how far the join has come if another one follows.
+) -> tuple[pa.Table, Mapping[str, float]]:
+    """Results of a batch, with how far the join has come if another one follows; and its counts.
 
     The batch is charged with the CPU time it took, or with what operations are said to cost.
     """
@@ -394,13 +395,13 @@ def _joined(
     parts = list(shard.on_batch(packed, now, end))
     cpu_us = (thread_time_ns() - started) / 1000
     counted = None if costs is None else shard.counted_us(costs)
-    shard.conclude(cpu_us if counted is None else counted)
-    schema, marks = _schema(operator), shard.marks
+    outcome = shard.conclude(cpu_us if counted is None else counted)
+    schema, marks = _schema(operator), outcome.marks
     if marks:
         parts = [[*part, *[pa.nulls(len(part[0]), pa.int64())] * len(marks)] for part in parts]
         nothing = [pa.nulls(1, kind) for kind in schema.types[: -len(marks)]]
         parts.append([*nothing, *(pa.array([mark], pa.int64()) for mark in marks)])
-    return _table_of(parts, schema)
+    return _table_of(parts, schema), outcome.counts
 
 
 def _refuse_ended(join: object, *states: WindowJoinState | MultiJoinState) -> None:

@@ -300,6 +300,7 @@ class Late(NamedTuple):
     name: str
     stream: Stream
     rows: "LateRows"
+    sequence: int  # how many batches there were
 
     def table(self) -> pa.Table:
         """The user's columns, and by how many microseconds each row was late."""
@@ -308,49 +309,36 @@ class Late(NamedTuple):
         return pa.table(columns, names=[*names, LATE_BY])
 
 
+class Outcome(NamedTuple):
+    """What there is to tell of a batch that is over."""
+
+    counts: Mapping[str, float]  # by the names that the join counts
+    details: Details
+    # The basic windows that the directory names, by store and side.
+    remembered: Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]
+    # How far the join has come, for one that follows in the same plan.
+    marks: tuple[int | None, ...] = ()
+    # Whether something is left that must be answered when the stream pauses.
+    waits: bool = False
+
+
 class JoinLogic(Protocol):
     """What one shard does with its part of a batch."""
-
-    @property
-    def counts(self) -> Mapping[str, float]:
-        """What happened in the batch, by the names that the join counts."""
-
-    @property
-    def details(self) -> Details:
-        """What else is to be told of it."""
-
-    @property
-    def late(self) -> Sequence[Late]:
-        """Rows that came too late."""
-
-    @property
-    def sequence(self) -> int:
-        """How many batches there were."""
-
-    @property
-    def marks(self) -> tuple[int | None, ...]:
-        """How far the join has come, for one that follows in the same plan."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether something is left that must be answered when the stream pauses."""
 
     def on_batch(
         self, packed: "Sequence[PackedRow]", now_us: int | None, end: bool = False
     ) -> Iterator[list[pa.Array]]:
-        """Join a batch and hand out its results, column by column.
+        """Join a batch and hand out its results, column by column, until all are taken."""
 
-        The caller must exhaust the iterator; the properties then speak of this batch.
-        """
+    @property
+    def late(self) -> Sequence[Late]:
+        """Rows of the batch that came too late."""
 
-    def conclude(self, cpu_us: float) -> None:
+    def conclude(self, cpu_us: float) -> Outcome:
         """Take in what the batch cost; decide and tell what later batches need to know."""
 
     def to_dict(self) -> dict[str, Any]:
         """The directory of all that is remembered: values that JSON can hold."""
-
-    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
-        """The basic windows that the directory names, by store and side."""
 
 
 @dataclass(frozen=True)

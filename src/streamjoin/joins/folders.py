@@ -120,14 +120,14 @@ class LateSink:
                 )
         return cls(found, name)
 
-    def write(self, late: Late, run: "Run", shard: int, sequence: int) -> None:
+    def write(self, late: Late, run: "Run", shard: int) -> None:
         """Write one input's late rows of one batch."""
         if not len(late.rows):
             return
         table = late.table()
         system, root = system_of(self.folder)
         join = quote(self.name, safe="")
-        path = f"{root}/{late.name}/{run.query}-{join}-{shard:04d}-{sequence:08d}.parquet"
+        path = f"{root}/{late.name}/{run.query}-{join}-{shard:04d}-{late.sequence:08d}.parquet"
         write_whole(
             system, path, run.attempt, lambda draft: pq.write_table(table, draft, filesystem=system)
         )

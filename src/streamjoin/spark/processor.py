@@ -22,7 +22,7 @@ from pyspark.sql.types import DataType
 
 from streamjoin.core.sealed import parse_json
 from streamjoin.errors import StateError
-from streamjoin.joins.base import MAX_PAIRS, Env, JoinLogic, MemoryStore, Operator
+from streamjoin.joins.base import MAX_PAIRS, Env, JoinLogic, MemoryStore, Operator, Outcome
 from streamjoin.joins.channel import Channel, Run
 from streamjoin.joins.folders import LateSink
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
@@ -95,14 +95,14 @@ class ShardRunner:
         if self.late is not None:
             for late in logic.late:
                 if self.routing.counts(number, late.side):
-                    self.late.write(late, run, number, logic.sequence)
-        logic.conclude((thread_time_ns() - started) / 1000)
+                    self.late.write(late, run, number)
+        outcome = logic.conclude((thread_time_ns() - started) / 1000)
         kept = {"agreed": self.agreed, **logic.to_dict()}
         store.write_directory(json.dumps(kept, separators=(",", ":")).encode())
-        known = (s.copies(w) for s, w in logic.remembered() if isinstance(s, SparkStore))
+        known = (s.copies(w) for s, w in outcome.remembered if isinstance(s, SparkStore))
         store.drop_other_copies(set().union(*known))
-        yield self._last(logic, number, packed)
-        if wait is not None and logic.waits:
+        yield self._last(outcome, number, packed)
+        if wait is not None and outcome.waits:
             wait()
 
     def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -114,8 +114,8 @@ class ShardRunner:
         logic = self.operator.build(None, env)
         for table in self._results(logic, packed, call):
             yield from table.to_batches()
-        logic.conclude((thread_time_ns() - started) / 1000)
-        yield from self._last(logic, number, packed).to_batches()
+        outcome = logic.conclude((thread_time_ns() - started) / 1000)
+        yield from self._last(outcome, number, packed).to_batches()
 
     def _results(
         self, logic: JoinLogic, packed: Sequence[PackedRow], call: Call
@@ -124,12 +124,12 @@ class ShardRunner:
         for columns in gather(results, self.operator.piece_bytes):
             yield self.form.table(columns)
 
-    def _last(self, logic: JoinLogic, number: int, packed: Sequence[PackedRow]) -> pa.Table:
+    def _last(self, outcome: Outcome, number: int, packed: Sequence[PackedRow]) -> pa.Table:
         """The row with the counters, without rows that another shard counts.
 
         It also says how far the join has come if another one follows.
         """
-        counts = dict(logic.counts)
+        counts = dict(outcome.counts)
         for side, name in enumerate(self.operator.counted_inputs):
             mine = [row for row in packed if row.side == side]
             counts[f"rows_{name}"] = sum(int(row.total) for row in mine) if number == 0 else 0
@@ -140,7 +140,7 @@ class ShardRunner:
                 counts[f"dropped_{name}"] = counts.get(f"dropped_{name}", 0) + turned_away
         counts["busiest"] = counts["work"]
         values = [counts.get(name, 0) for name in self.operator.counter_names]
-        return self.form.counters_table(values, logic.details, logic.marks)
+        return self.form.counters_table(values, outcome.details, outcome.marks)
 
 
 def _now_us() -> float:

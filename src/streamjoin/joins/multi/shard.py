@@ -1,20 +1,18 @@
 """An operator of a join of many streams in one shard, as an engine calls it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.core.window import BasicWindow
-from streamjoin.joins.base import MARK, Env, Late, OutputColumn, WindowStore
+from streamjoin.joins.base import MARK, Env, Late, Outcome, OutputColumn
 from streamjoin.joins.multi.logic import MultiJoinLogic
 from streamjoin.joins.multi.output import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.packed import PackedRow, unpack
 from streamjoin.joins.packing import StreamOperator
-from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
 from streamjoin.shedding.costs import Costs
@@ -60,8 +58,6 @@ class PlanShard:
     and what the channel held of the batch before, so a batch that is run again gives the same rows.
     """
 
-    waits = False
-
     def __init__(self, operator: PlanOperator, state: MultiJoinState, env: Env) -> None:
         self._join, self._plan, self._env = operator.join, operator.plan, env
         self._state = state
@@ -74,9 +70,19 @@ class PlanShard:
         """Join a batch."""
         return self._logic.on_batch(unpack(self._join.streams, packed), now_us, end)
 
-    def conclude(self, cpu_us: float) -> None:
+    def conclude(self, cpu_us: float) -> Outcome:
         """Take in what the batch cost; tell the other operators, and people, what was learnt."""
         self._logic.charge(cpu_us)
+        self._tell()
+        state, details = self._state, self._logic.details
+        pieces = [(self._store, state.pieces), (self._store, state.carried)]
+        if not self._join.is_partial:
+            return Outcome(self._logic.counts, details, pieces)
+        # The last operator of a plan tells the allowances.
+        details, marks = replace(details, allowances={}), (state.watermark, state.newest)
+        return Outcome(self._logic.counts, details, pieces, marks)
+
+    def _tell(self) -> None:
         channel, measured = self._env.channel, self._logic.measured
         if channel is None or measured is None or not self._env.is_live:
             return
@@ -93,43 +99,18 @@ class PlanShard:
         return self._logic.counted_us(costs) if self._logic.is_limited else None
 
     @property
-    def counts(self) -> Mapping[str, float]:
-        """What happened in the batch."""
-        return self._logic.counts
-
-    @property
-    def details(self) -> Details:
-        """What else is to be told of it; allowances are told by the last operator of a plan."""
-        details = self._logic.details
-        return replace(details, allowances={}) if self._join.is_partial else details
-
-    @property
     def late(self) -> list[Late]:
         """Rows of the streams that came too late."""
         late = zip(self._join.inputs, self._logic.late, strict=True)
         return [
-            Late(i, one.name, one.stream, rows)
+            Late(i, one.name, one.stream, rows, self._state.sequence)
             for i, (one, rows) in enumerate(late)
             if one.end is None
         ]
 
-    @property
-    def sequence(self) -> int:
-        """How many batches there were."""
-        return self._state.sequence
-
-    @property
-    def marks(self) -> tuple[int | None, ...]:
-        """How far this operator has come, if another one follows."""
-        return (self._state.watermark, self._state.newest) if self._join.is_partial else ()
-
     def to_dict(self) -> dict[str, Any]:
         """The directory."""
         return self._state.to_dict()
-
-    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
-        """The pieces of the streams and of partial results."""
-        return [(self._store, self._state.pieces), (self._store, self._state.carried)]
 
     def _whole(self) -> Whole | None:
         """The plan that this is a part of, and what it showed in the batch before."""

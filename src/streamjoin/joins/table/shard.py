@@ -1,21 +1,19 @@
 """A join with a table in one shard, as an engine calls it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.core.window import BasicWindow
 from streamjoin.errors import TableError
-from streamjoin.joins.base import Env, Late, Operator, Tasks, WindowStore
+from streamjoin.joins.base import Env, Late, Operator, Outcome, Tasks
 from streamjoin.joins.packed import PackedRow
 from streamjoin.joins.routing import Routing
 from streamjoin.joins.table.logic import TableJoinLogic
 from streamjoin.joins.table.settings import TableJoin
 from streamjoin.joins.table.shaping import TableShaper, unpack_rows
 from streamjoin.joins.table.state import TableJoinState
-from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import TABLE_COUNTERS
 from streamjoin.tables.access import TableAccess
 
@@ -49,9 +47,7 @@ class TableOperator(Operator):
 class TableShard:
     """The `JoinLogic` of a join with a table."""
 
-    marks: tuple[int | None, ...] = ()
     late: Sequence[Late] = ()
-    sequence = 0
 
     def __init__(self, operator: TableOperator, values: dict[str, Any] | None, env: Env) -> None:
         self._join, self._access, self._env = operator.join, operator.access, env
@@ -84,31 +80,17 @@ class TableShard:
         if logic.counts["loads"] or logic.counts["looked_up"]:
             current.note_reached()
 
-    def conclude(self, cpu_us: float) -> None:
+    def conclude(self, cpu_us: float) -> Outcome:
         """Take in what the batch cost."""
-        counts = self._logic.counts
+        state, counts = self._state, self._logic.counts
         counts["cpu_us"], counts["work"] = int(cpu_us), counts["rows"]
-
-    @property
-    def counts(self) -> Mapping[str, float]:
-        """What happened in the batch."""
-        return self._logic.counts
-
-    @property
-    def details(self) -> Details:
-        """What else is to be told of it."""
-        return self._logic.details
-
-    @property
-    def waits(self) -> bool:
-        """Whether rows wait or are spilled."""
-        return bool(self._state.waiting or self._state.spilled)
+        return Outcome(
+            counts,
+            self._logic.details,
+            [(self._store, [state.waiting, state.cached, state.spilled])],
+            waits=bool(state.waiting or state.spilled),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The directory."""
         return self._state.to_dict()
-
-    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
-        """Pieces of rows that wait, of the cache, and of spilled rows."""
-        state = self._state
-        return [(self._store, [state.waiting, state.cached, state.spilled])]

@@ -1,21 +1,20 @@
 """A window join in one shard: its own keys and the cells of hot ones, as an engine calls it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 
 from streamjoin._typing import LEFT, RIGHT, SIDES
-from streamjoin.core.window import BasicWindow
 from streamjoin.errors import StateError
-from streamjoin.joins.base import Env, Late, WindowStore
+from streamjoin.joins.base import Env, Late, Outcome
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.packed import PackedRow, unpack, unpack_spread
 from streamjoin.joins.packing import StreamOperator
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.joins.window.spread_join import SpreadJoinLogic, SpreadState
-from streamjoin.metrics import METRIC_NAMES, Details
+from streamjoin.metrics import METRIC_NAMES
 from streamjoin.shedding.costs import Costs
 
 SPREAD: Final = 16
@@ -48,9 +47,6 @@ class WindowShard:
     same rows.
     """
 
-    marks: tuple[int | None, ...] = ()
-    waits = False
-
     def __init__(
         self, join: WindowJoin, states: tuple[WindowJoinState, SpreadState], env: Env
     ) -> None:
@@ -75,11 +71,14 @@ class WindowShard:
         self.metrics = self._logic.metrics
         self._decide_hot()  # here, so that the batch is charged with the search
 
-    def conclude(self, cpu_us: float) -> None:
+    def conclude(self, cpu_us: float) -> Outcome:
         """Take in what the batch cost; decide what is let in."""
         self._logic.charge(cpu_us)
         self.metrics = replace(self.metrics, cpu_us=round(cpu_us))
         self._decide_gate()
+        counts = {name: getattr(self.metrics, name) for name in METRIC_NAMES}
+        windows = zip(self._stores, (self._state.windows, self._spread.windows), strict=True)
+        return Outcome(counts, self._logic.details, windows)
 
     def counted_us(self, costs: Costs) -> float | None:
         """What the batch cost by what operations are said to; None where nothing is limited."""
@@ -87,34 +86,15 @@ class WindowShard:
         return own.counted_us(costs) if own.is_limited else None
 
     @property
-    def counts(self) -> Mapping[str, float]:
-        """What happened in the batch."""
-        return {name: getattr(self.metrics, name) for name in METRIC_NAMES}
-
-    @property
-    def details(self) -> Details:
-        """What else is to be told of it."""
-        return self._logic.details
-
-    @property
     def late(self) -> list[Late]:
         """Rows that came too late."""
-        rows = self._logic.late
-        return [Late(s, SIDE_NAMES[s], self._join.streams[s], rows[s]) for s in SIDES]
-
-    @property
-    def sequence(self) -> int:
-        """How many batches there were."""
-        return self._state.sequence
+        rows, sequence = self._logic.late, self._state.sequence
+        return [Late(s, SIDE_NAMES[s], self._join.streams[s], rows[s], sequence) for s in SIDES]
 
     def to_dict(self) -> dict[str, Any]:
         """The directory."""
         directory = self._state.to_dict()
         return {**directory, "spread": self._spread.to_dict()} if self._spread else directory
-
-    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
-        """The basic windows of the shard's own keys, and of its cells."""
-        return zip(self._stores, (self._state.windows, self._spread.windows), strict=True)
 
     def _check_hot(self) -> None:
         channel = self._env.channel
