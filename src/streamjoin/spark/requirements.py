@@ -52,9 +52,9 @@ def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
     return int(str(spark.conf.get(_PARTITIONS)))
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """Whether a session talks to its Spark through Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
+def is_connect(of_spark: object) -> bool:
+    """Whether a session, or a frame of one, talks to its Spark through Spark Connect."""
+    return type(of_spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_local(spark: SparkSession) -> bool:

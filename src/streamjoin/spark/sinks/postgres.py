@@ -11,8 +11,7 @@ from streamjoin.errors import ConfigError, DataError, StateError, TableError
 from streamjoin.joins.columns import refuse_duplicates
 from streamjoin.spark.columns import PAIR_ID, as_json, named, naming_of, with_pair_id
 from streamjoin.spark.requirements import is_connect
-from streamjoin.spark.sinks.staging import PART, Parts, Staging, ask, connected, whole
-from streamjoin.spark.sinks.target import Target
+from streamjoin.spark.sinks.tables import PART, Parts, Staging, Target, ask, connected, whole
 from streamjoin.tables.database import Address, Database, quoted
 
 _QUERY: Final = "sql.streaming.queryId"
@@ -119,7 +118,7 @@ def postgres_sink(uri: str, table: str, pair_id: str | bool = True) -> PostgresS
 
 
 def _query(frame: DataFrame) -> str:
-    if is_connect(frame.sparkSession):
+    if is_connect(frame):
         raise ConfigError.at(
             "postgres_sink", "a frame of Spark Connect", "one of a classic session"
         )
