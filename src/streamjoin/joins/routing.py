@@ -197,11 +197,10 @@ class Shares:
 
     def fragment(self, shard: int, side: int) -> int:
         """The cell's places on the axes of a side's attributes, as one number."""
-        place = self._place(shard)
-        found = 0
+        place, fragment = self._place(shard), 0
         for axis in self._axes(side):
-            found = found * self.lengths[axis] + place[axis]
-        return found
+            fragment = fragment * self.lengths[axis] + place[axis]
+        return fragment
 
     def counts(self, shard: int, side: int) -> bool:
         """The first of the cells that a row of a side goes to counts it."""
@@ -221,11 +220,7 @@ class Shares:
 
     def _place(self, shard: int) -> list[int]:
         """Place of a cell on each axis."""
-        place = []
-        for length in reversed(self.lengths):
-            shard, at = divmod(shard, length)
-            place.append(at)
-        return place[::-1]
+        return [int(at) for at in np.unravel_index(shard, self.lengths)]
 
 
 Routing = ByKey | Grid | Shares

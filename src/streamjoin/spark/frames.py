@@ -245,7 +245,10 @@ def _channel(
     live = frame.isStreaming
     may_spread = live and can_spread(join) and len(division.tasks) > 1
     has_gate = live and join.shedding is not None and join.shedding.has_gate
-    folder = find_folder(asked, frame.sparkSession, may_spread or has_gate)
+    if asked is False:
+        return None
+    allowed, wanted = "a folder that all machines see, or False", may_spread or has_gate
+    folder = find_folder(asked, "hot_keys", allowed, frame.sparkSession, wanted=wanted)
     if folder is None:
         return None
     tasks = division.tasks if may_spread else ()

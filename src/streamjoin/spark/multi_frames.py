@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import MultiPlan, operator_name
 from streamjoin.joins.channel import Channel
-from streamjoin.joins.folders import LateSink, reachable
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.multi.arguments import ResolvedPlan, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany
 from streamjoin.joins.multi.output import prefixed
@@ -19,6 +19,7 @@ from streamjoin.joins.multi.strategies import Selectivities
 from streamjoin.joins.multi.streams import check_streams
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
 from streamjoin.spark.operator import (
+    Division,
     Input,
     arrow_schema,
     check_limits,
@@ -174,20 +175,23 @@ def multi_join(
     inputs = {i.name: i.stream for step in resolved.steps for i in step.join.inputs if not i.end}
     late = LateSink.at(late_rows, name, inputs, naming)
     division = prepare_and_divide(shards, spark, streaming=streaming)
-    costs, n_shards = known_costs(), division.n_shards
-    joins = [replace(step.join, operations=costs) for step in resolved.steps]
-    joins = [join.over_shards(join.routing(n_shards), division.n_cores) for join in joins]
-    steps = [replace(step, join=join) for step, join in zip(resolved.steps, joins, strict=True)]
-    resolved = replace(resolved, steps=tuple(steps))
-    folder = _shared_folder(shared, spark, budget, n_steps)
+    resolved = _over_shards(resolved, division)
+    has_budget, allowed = budget is not None, "a folder that all machines see"
+    folder = find_folder(shared, "shared", allowed, spark, wanted=has_budget)
+    if folder is None and has_budget and n_steps > 1:
+        raise ConfigError.at(
+            "shared",
+            "no folder for a budget of joins on different keys",
+            f"{allowed}, or spark.sql.streaming.checkpointLocation set",
+        )
     channel = None
     made: list[DataFrame] = []
-    for number, step in enumerate(steps):
+    for number, step in enumerate(resolved.steps):
         plan_made = MultiPlan(
             operator_name(name, number, n_steps),
             resolved,
             number,
-            step.join.routing(n_shards),
+            step.join.routing(division.n_shards),
             division.n_partitions,
             streaming,
             late.folder if late else None,
@@ -213,21 +217,14 @@ def multi_join(
     return filtered(result, _columns_by_stream(resolved, streams), where)
 
 
-def _shared_folder(
-    asked: str | None, spark: SparkSession, budget: Budget | None, n_steps: int
-) -> str | None:
-    """The folder through which operators speak and tell what they decide."""
-    given = None if asked is None else reachable(asked, "shared", "a folder that all machines see")
-    if budget is None:
-        return None
-    folder = given or find_folder(None, spark, wanted=True)
-    if folder is None and n_steps > 1:
-        raise ConfigError.at(
-            "shared",
-            "no folder for a budget of joins on different keys",
-            "a folder that all machines see, or spark.sql.streaming.checkpointLocation set",
-        )
-    return folder
+def _over_shards(resolved: ResolvedPlan, division: Division) -> ResolvedPlan:
+    """With the settings of one shard, and what operations cost on this machine."""
+    costs, steps = known_costs(), []
+    for step in resolved.steps:
+        routing = step.join.routing(division.n_shards)
+        join = step.join.over_shards(routing, division.n_cores)
+        steps.append(replace(step, join=replace(join, operations=costs)))
+    return replace(resolved, steps=tuple(steps))
 
 
 def _columns_by_stream(

@@ -212,20 +212,16 @@ def check_name(name: object, *frames: DataFrame) -> None:
         )
 
 
-def find_folder(asked: object, spark: SparkSession, wanted: bool) -> str | None:
+def find_folder(
+    asked: object, argument: str, allowed: str, spark: SparkSession, *, wanted: bool
+) -> str | None:
     """The user's folder for decisions, or the one beside the session's checkpoints, or None.
 
     What the user asked for is checked in any case; there is a folder only if one is `wanted`.
     """
-    if asked is False or (asked is None and not wanted):
-        return None
-    if asked is None:
-        return _default_folder(spark)
-    folder = reachable(asked, "hot_keys", "a folder that all machines see, or False")
-    return folder if wanted else None
-
-
-def _default_folder(spark: SparkSession) -> str | None:
+    given = None if asked is None else reachable(asked, argument, allowed)
+    if given is not None or not wanted:
+        return given if wanted else None
     checkpoints = spark.conf.get(_CHECKPOINTS, None)
     if not checkpoints:
         return None

@@ -19,14 +19,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BinaryType,
-    DataType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, DataType, LongType, StringType, StructField, StructType
 
 from streamjoin._names import backquoted
 from streamjoin.joins.base import MARK, OutputColumn, typed

@@ -23,14 +23,7 @@ import pyarrow as pa
 
 from streamjoin._private import make_private, open_private
 from streamjoin.core.index import HashIndex
-from streamjoin.core.sealed import (
-    HEAD_BYTES,
-    VERSION,
-    UnknownVersionError,
-    is_sealed,
-    seal,
-    unseal,
-)
+from streamjoin.core.sealed import HEAD_BYTES, VERSION, UnknownVersionError, is_sealed, seal, unseal
 from streamjoin.core.window import BasicWindow, check
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey
