@@ -38,7 +38,8 @@ def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
         hasten(spark.sparkContext)
     if not streaming:
         return int(str(spark.conf.get(_PARTITIONS)))
-    made = _explicit(spark)  # asked for once: each setting is a call into the JVM
+    # What somebody set, without defaults; asked for once: each setting is a call into the JVM.
+    made = dict(spark.conf.getAll)
     for key, value in STATE_SETTINGS.items():
         if key not in made:
             _set(spark, key, value)
@@ -65,7 +66,7 @@ def is_local(spark: SparkSession) -> bool:
 def has_fixed_partitions(spark: SparkSession) -> bool:
     """Whether a cluster's partitions were set, so that they outlast the executors of the moment."""
     master = str(spark.conf.get("spark.master", "local"))  # Connect has no context to ask
-    return not master.startswith("local") and _PARTITIONS in _explicit(spark)
+    return not master.startswith("local") and _PARTITIONS in dict(spark.conf.getAll)
 
 
 def n_cores(spark: SparkSession) -> int:
@@ -91,11 +92,6 @@ def _check_version(version: str) -> None:
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SPARK:
         oldest = ".".join(map(str, OLDEST_SPARK))
         raise EngineError(f"Spark: got version {version}; allowed: {oldest} or newer")
-
-
-def _explicit(spark: SparkSession) -> dict[str, str]:
-    """Settings that somebody made; defaults are not among them."""
-    return dict(spark.conf.getAll)
 
 
 def _set(spark: SparkSession, key: str, value: str) -> None:
