@@ -9,6 +9,7 @@ import pytest
 import streamjoin as sj
 from streamjoin import budget as budget_module
 from streamjoin.errors import ConfigError
+from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.settings import TableJoin
 from streamjoin.joins.window.arguments import resolve
 from streamjoin.local import LocalJoin
@@ -182,7 +183,7 @@ def test_every_join_divides_a_share_of_the_cores_alike(shards: int, share: float
     pair = Shedding(**limits).over_shards(shards, 8, copies=(1, 1))
     assert pair.cpu_us_per_second == share * 1e6
     assert PlanLimits(**limits).over_shards(shards, 8).cpu_us_per_second == share * 1e6
-    assert table.over_shards(shards, 8).work_share == share
+    assert table.over_shards(ByKey(shards), 8).work_share == share
 
 
 @pytest.mark.parametrize("said", [{"split": "equal"}, {"split": "fair"}, {"shed": "delay"}])

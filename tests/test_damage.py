@@ -12,12 +12,11 @@ import pytest
 from streamjoin.core.index import HashIndex
 from streamjoin.core.sealed import seal
 from streamjoin.errors import StateError
-from streamjoin.joins.hot_keys import HotKey
-from streamjoin.spark import local_files
-from streamjoin.spark.channel import Channel
+from streamjoin.joins.channel import Channel, Run
+from streamjoin.joins.routing import HotKey
+from streamjoin.spark import store as spark_store
 from streamjoin.spark.processor import read_agreed
 from streamjoin.spark.store import SparkStore
-from streamjoin.spark.worker import Run
 from streamjoin.tables.parquet import parquet_table
 from tests.spark.test_store import BLOB, WINDOW, FakeMapState
 from tests.tables.folders import check, write
@@ -95,7 +94,7 @@ def test_a_copy_is_checked_once_by_a_process(
     for _ in range(3):
         store.get(0, WINDOW)
     assert checked == [WINDOW.slice]
-    monkeypatch.setattr(local_files, "_CHECKED", {})  # as in another process
+    monkeypatch.setattr(spark_store, "_CHECKED", {})  # as in another process
     store.get(0, WINDOW)
     assert checked == [WINDOW.slice] * 2
 
@@ -114,11 +113,11 @@ def test_what_is_looked_at_is_what_is_mapped(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fstat", replaced_meanwhile)
-        first = local_files.map_file(path, lambda _: None)
+        first = spark_store.map_file(path, lambda _: None)
     assert first is not None
     assert first.to_pybytes() == b"first"
     checked: list[bytes] = []
-    local_files.map_file(path, lambda blob: checked.append(blob.to_pybytes()))
+    spark_store.map_file(path, lambda blob: checked.append(blob.to_pybytes()))
     assert checked == [b"other"]
 
 
@@ -128,7 +127,7 @@ def test_a_file_cut_short_is_checked_again(tmp_path: Path) -> None:
     for size in (5, 5, 3):
         os.truncate(path, size)
         os.utime(path, ns=(7, 7))
-        local_files.map_file(path, lambda blob: checked.append(blob.size))
+        spark_store.map_file(path, lambda blob: checked.append(blob.size))
     assert checked == [5, 3]
 
 
@@ -173,15 +172,15 @@ def test_a_flipped_bit_in_a_copied_table_makes_the_copy_again(
 def test_a_flipped_bit_in_a_shared_folder_is_as_if_the_file_were_lost(tmp_path: Path) -> None:
     run = Run("q", 1, 0)
     gate = Channel(str(tmp_path / "gate"), "join", (7,), has_gate=True)
-    gate.at(run, 7).tell_gate((0.25, 0.5))
+    gate.at(run).tell_gate((0.25, 0.5))
     plan = Channel(str(tmp_path / "plan"), "join", (7,), n_operators=1)
-    plan.at(run, 7).tell_measured({"cost": 125})
+    plan.at(run).tell_measured({"cost": 125})
     hot = Channel(str(tmp_path / "hot"), "join", (7,), tasks=((0,),))
-    hot.at(run, 7).tell_hot(HotKey(key=12345, since=0, batch=1, columns=1, cells=(0,)))
+    hot.at(run).tell_hot(HotKey(key=12345, since=0, batch=1, columns=1, cells=(0,)))
     reads: dict[str, tuple[Callable[[Run], Any], Any]] = {
-        "gate": (lambda run: gate.decided(run).let_in, (1.0, 1.0)),
-        "plan": (lambda run: plan.at(run, 7).measured(), None),
-        "hot": (lambda run: hot.decided(run).hot, {7: []}),
+        "gate": (lambda run: gate.at(run).decided().let_in, (1.0, 1.0)),
+        "plan": (lambda run: plan.at(run).measured(), None),
+        "hot": (lambda run: hot.at(run).decided().hot, {7: []}),
     }
     for name, (read, lost) in reads.items():
         assert read(Run("q", 2, 0)) != lost

@@ -22,8 +22,7 @@ from streamjoin.dashboard.server import start_dashboard
 from streamjoin.errors import TableError
 from streamjoin.metrics.prometheus import start_exporter
 from streamjoin.metrics.records import Ended, RecordFile
-from streamjoin.spark.local_files import local_folder
-from streamjoin.spark.store import SparkStore
+from streamjoin.spark.store import SparkStore, local_folder
 from streamjoin.tables.parquet import parquet_table
 from tests.spark.test_store import BLOB, WINDOW, FakeMapState
 from tests.tables.folders import write

@@ -27,11 +27,11 @@ from streamjoin.windows import rows
 if TYPE_CHECKING:
     from streamjoin import local, oracle
     from streamjoin._explain import explain
+    from streamjoin.spark.checkpoint import rescale
+    from streamjoin.spark.columns import with_pair_id
     from streamjoin.spark.frames import join
     from streamjoin.spark.multi_frames import multi_join
-    from streamjoin.spark.pair_id import with_pair_id
     from streamjoin.spark.recording import record
-    from streamjoin.spark.rescale import rescale
     from streamjoin.spark.sinks.postgres import postgres_sink
     from streamjoin.spark.sql import sql
     from streamjoin.spark.status import status
@@ -75,11 +75,11 @@ _SPARK = {
     "multi_join": "streamjoin.spark.multi_frames",
     "postgres_sink": "streamjoin.spark.sinks.postgres",
     "record": "streamjoin.spark.recording",
-    "rescale": "streamjoin.spark.rescale",
+    "rescale": "streamjoin.spark.checkpoint",
     "sql": "streamjoin.spark.sql",
     "status": "streamjoin.spark.status",
     "table_join": "streamjoin.spark.table_frames",
-    "with_pair_id": "streamjoin.spark.pair_id",
+    "with_pair_id": "streamjoin.spark.columns",
 }
 _SPARK_NEEDS = ("pyspark", "pandas", "pyarrow", "google.protobuf")
 

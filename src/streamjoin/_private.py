@@ -78,3 +78,8 @@ def _is_open(folder: Path) -> bool:
     above = folder.parent.stat()
     is_closed = above.st_uid == os.geteuid() and not above.st_mode & _OTHERS
     return bool(mode & stat.S_IWOTH) or not is_closed
+
+
+def cache_folder() -> Path:
+    """Where this user's caches of the library are."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamjoin"

@@ -5,8 +5,8 @@ on every machine.
 """
 
 import time as clock
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import thread_time_ns
 from typing import Any, Final
@@ -16,21 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin._typing import SIDES
 from streamjoin.budget import refuse_too_much
-from streamjoin.core.batch import Batch, arrange
-from streamjoin.core.order import Order
-from streamjoin.core.stream import Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.joins.base import Arrival, MemoryStore
-from streamjoin.joins.late_rows import LateRows
-from streamjoin.joins.multi import operators
+from streamjoin.joins.base import LATE_BY, Env, MemoryStore, Operator
+from streamjoin.joins.channel import Channel
+from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.multi.arguments import resolve_plan
 from streamjoin.joins.multi.keys import check_streams, for_some
-from streamjoin.joins.multi.logic import MultiJoinLogic
-from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.settings import Input
+from streamjoin.joins.multi.shard import PlanOperator, PlanShard
 from streamjoin.joins.multi.states import MultiJoinState
+from streamjoin.joins.packed import PackedRow, read_packed
+from streamjoin.joins.packing import Decided, pack
+from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import resolve_table_join
 from streamjoin.joins.table.arrivals import TableArrival, keyed
 from streamjoin.joins.table.choosing import suited
@@ -38,12 +38,12 @@ from streamjoin.joins.table.logic import TableJoinLogic
 from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.joins.window.arguments import Both, resolve
-from streamjoin.joins.window.logic import WindowJoinLogic
-from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window.settings import END, WindowJoinState
+from streamjoin.joins.window.shard import WindowOperator, WindowShard
+from streamjoin.joins.window.spread_join import SpreadState
 from streamjoin.metrics import JoinCounts
 from streamjoin.metrics.catalogue import Counts
 from streamjoin.shedding.costs import Costs as Costs
-from streamjoin.shedding.plans import Observed, Whole
 from streamjoin.tables.base import Changes, Table
 
 _SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")
@@ -109,35 +109,25 @@ class LocalJoin:
 
         `now` is the clock in microseconds, for an `idle_timeout`.
         """
-        return self._feed((self._arrange(LEFT, left), self._arrange(RIGHT, right)), now, end=False)
+        return self._feed((left, right), now, end=False)
 
     def finish(self) -> pa.Table:
         """End the streams: everything that still waits is answered."""
-        return self._feed((self._arrange(LEFT, None), self._arrange(RIGHT, None)), None, end=True)
+        return self._feed((None, None), None, end=True)
 
-    def _feed(self, arrivals: tuple[Arrival, Arrival], now: int | None, end: bool) -> pa.Table:
-        if self.state.watermark == END:
-            raise ConfigError(
-                "push: the streams have ended with finish(); allowed: a new LocalJoin"
-            )
-        logic = WindowJoinLogic(self.join, self.state, self.store)
-        schema = _schema(self.join)
-        started = thread_time_ns()
-        emitted = logic.on_batch(arrivals, now, end)
-        results = _table_of((one.take(self.join.output) for one in emitted), schema)
-        cpu_us = _charge(logic, started, self._costs)
-        self.metrics = replace(logic.metrics, cpu_us=round(cpu_us))
+    def _feed(self, tables: Sequence[pa.Table | None], now: int | None, end: bool) -> pa.Table:
+        _refuse_ended(self, self.state)
+        operator = WindowOperator(self.join)
+        shaped = [
+            None if table is None else _shaped(table, stream.schema, name)
+            for table, stream, name in zip(tables, self.join.streams, SIDE_NAMES, strict=True)
+        ]
+        shard = WindowShard(self.join, (self.state, SpreadState()), _env(self.store))
+        results, _ = _joined(shard, operator, _packed(operator, shaped), now, end, self._costs)
+        self.metrics = shard.metrics
         self.total = self.metrics + self.total.without_state()
-        left, right = (_late_table(self.join.streams[s], logic.late[s]) for s in SIDES)
-        self.late = left, right
+        self.late = tuple(late.table() for late in shard.late)
         return results
-
-    def _arrange(self, side: Side, table: pa.Table | None) -> Arrival:
-        stream = self.join.streams[side]
-        if table is not None:
-            table = _shaped(table, stream.schema, ("left", "right")[side])
-        arrival = _arrival(table, stream)
-        return arrival if self.join.keeps(side) else replace(arrival, loose=None)
 
 
 class LocalMultiJoin:
@@ -179,17 +169,12 @@ class LocalMultiJoin:
         self._costs = costs
         shaped = {name: _in_microseconds(schema) for name, schema in schemas.items()}
         self.plan = resolve_plan(shaped, **settings)
+        n_steps = len(self.plan.steps)
         self.states = [MultiJoinState.of(step.join) for step in self.plan.steps]
         self.stores = [MemoryStore() for _ in self.plan.steps]
         self.total = Counts()
         self._sizes = [Counts() for _ in self.plan.steps]
-        self._none_late = {
-            one.name: _none_late(one.stream)
-            for step in self.plan.steps
-            for one in step.join.inputs
-            if one.end is None
-        }
-        self._measured: list[Observed] = []
+        self._channel = None if n_steps == 1 else _MemoryChannel("", "", (0,), n_operators=n_steps)
 
     def push(self, tables: Mapping[str, pa.Table], now: int | None = None) -> pa.Table:
         """Feed one batch of some of the streams and get its results.
@@ -203,88 +188,74 @@ class LocalMultiJoin:
         return self._feed({}, None, end=True)
 
     def _feed(self, tables: Mapping[str, pa.Table], now: int | None, end: bool) -> pa.Table:
-        if any(state.watermark == END for state in self.states):
-            raise ConfigError(
-                "push: the streams have ended with finish(); allowed: a new LocalMultiJoin"
-            )
-        self.counts, self.late = Counts(), dict(self._none_late)
-        found: list[pa.Table | None] = []
-        measured: list[Observed] = []
+        _refuse_ended(self, *self.states)
+        self.counts = Counts()
+        self.late: dict[str, pa.Table] = {}
+        results: list[pa.Table] = []
         for number, step in enumerate(self.plan.steps):
-            arrivals = [self._arrival(step, i, tables, found) for i in range(len(step.join.inputs))]
-            if not end and all(arrival is None for arrival in arrivals):
-                found.append(None)  # an operator is not called in a batch that brings it nothing
+            nodes = None if self._channel is None else (self.plan.tree, step.nodes)
+            operator = PlanOperator(step.join, nodes)
+            given = [
+                self._shaped(tables.get(source), one)
+                if isinstance(source, str)
+                else pa.table(results[source].columns, schema=one.stream.schema)
+                for source, one in zip(step.sources, step.join.inputs, strict=True)
+            ]
+            packed = _packed(operator, given)
+            if not packed and not end:  # an operator is not called in a batch that brings nothing
+                results.append(_schema(operator).empty_table())
                 continue
-            logic = MultiJoinLogic(
-                step.join, self.states[number], self.stores[number], self._whole(step)
-            )
-            found.append(self._joined(logic, arrivals, now, end))
-            if logic.measured is not None:
-                measured.append(logic.measured)
-            self._count(number, logic)
+            env = _env(self.stores[number], self._channel)
+            shard = PlanShard(operator, self.states[number], env)
+            found, counts = _joined(shard, operator, packed, now, end, self._costs)
+            results.append(found)
+            self._count(number, counts)
+            self.late |= {late.name: late.table() for late in shard.late}
         for sizes in self._sizes:
             self.counts.update(sizes)
         for name in _SIZES:
             del self.total[name]
         self.total.update(self.counts)
-        self._measured = measured
-        return found[-1] or _schema(self.plan.steps[-1].join).empty_table()
+        if self._channel is not None:
+            self._channel.end_batch()
+        return results[-1]
 
-    def _joined(
-        self, logic: MultiJoinLogic, arrivals: list[Arrival | None], now: int | None, end: bool
-    ) -> pa.Table:
-        """Results of one operator."""
-        schema = _schema(logic.join)
-        given = [
-            _arrival(None, one.stream) if arrival is None else arrival
-            for one, arrival in zip(logic.join.inputs, arrivals, strict=True)
-        ]
-        started = thread_time_ns()
-        results = _table_of(logic.on_batch(given, now, end), schema)
-        _charge(logic, started, self._costs)
-        return results
+    def _shaped(self, table: pa.Table | None, one: Input) -> pa.Table | None:
+        """What a stream brings; so far none of its rows is late."""
+        late_by = pa.field(LATE_BY, pa.int64())
+        self.late[one.name] = one.stream.schema.append(late_by).empty_table()
+        return None if table is None else _shaped(table, one.stream.schema, one.name)
 
-    def _count(self, number: int, logic: MultiJoinLogic) -> None:
-        """Count what one operator did, and set its late rows apart."""
-        step, last = self.plan.steps[number], number == len(self.plan.steps) - 1
+    def _count(self, number: int, counts: Mapping[str, float]) -> None:
+        """Count what one operator did."""
+        last = number == len(self.plan.steps) - 1
         left_out = _SIZES if last else (*_SIZES, *_OF_PLAN)
-        self.counts.update({name: n for name, n in logic.counts.items() if name not in left_out})
-        self._sizes[number] = Counts({name: logic.counts[name] for name in _SIZES})
-        for i, source in enumerate(step.sources):
-            if isinstance(source, str):
-                self.late[source] = _late_table(step.join.inputs[i].stream, logic.late[i])
+        self.counts.update({name: n for name, n in counts.items() if name not in left_out})
+        self._sizes[number] = Counts({name: counts[name] for name in _SIZES})
 
-    def _whole(self, step: operators.Step) -> Whole | None:
-        """The plan that an operator has a part of, if there are several."""
-        if len(self.plan.steps) == 1:
-            return None
-        known = len(self._measured) == len(self.plan.steps)
-        observed = Observed.together(self._measured, shards=1) if known else None
-        return Whole(self.plan.tree, step.nodes, observed)
 
-    def _arrival(
-        self,
-        step: operators.Step,
-        i: int,
-        tables: Mapping[str, pa.Table],
-        found: list[pa.Table | None],
-    ) -> Arrival | None:
-        """What an input of an operator gets; None for nothing."""
-        source, stream = step.sources[i], step.join.inputs[i].stream
-        if isinstance(source, str):
-            table = tables.get(source)
-            shaped = None if table is None else _shaped(table, stream.schema, source)
-            if not shaped:
-                return None
-            return replace(_arrival(shaped, stream), loose=None)  # such rows never come out
-        before = self.states[source]
-        rows = found[source]
-        if rows is None:
-            return None
-        nothing = [pa.nulls(rows.num_rows, pa.int64())] * 2  # how far it has come is told below
-        table = pa.table([*rows.columns, *nothing], schema=stream.schema)
-        arrival = _arrival(table, stream)
-        return replace(arrival, latest=before.watermark, newest=before.newest)
+@dataclass(frozen=True)
+class _MemoryChannel(Channel):
+    """What the operators of a plan tell each other in this process."""
+
+    before: list[dict[str, Any]] = field(default_factory=list)  # measured in the last batch
+    told: list[dict[str, Any]] = field(default_factory=list)  # in this one
+
+    def measured(self) -> list[dict[str, Any]] | None:
+        """What all operators measured in the batch before; None if not known."""
+        return self.before if len(self.before) == self.n_operators else None
+
+    def tell_measured(self, values: dict[str, Any]) -> None:
+        """Tell what an operator measured."""
+        self.told.append(values)
+
+    def log(self, decided: dict[str, Any]) -> None:
+        """Nobody reads it here."""
+
+    def end_batch(self) -> None:
+        """From now on the batch is the one before."""
+        self.before[:] = self.told
+        self.told.clear()
 
 
 class LocalTableJoin:
@@ -393,43 +364,54 @@ def _table_of(parts: Iterable[list[pa.Array]], schema: pa.Schema) -> pa.Table:
     )
 
 
-def _charge(logic: WindowJoinLogic | MultiJoinLogic, started_ns: int, costs: Costs | None) -> float:
-    """Charge a batch with the CPU time it took, or with what its operations are said to cost."""
-    cpu_us = (thread_time_ns() - started_ns) / 1000
-    if costs is not None and logic.is_limited:
-        cpu_us = logic.counted_us(costs)
-    logic.charge(cpu_us)
-    return cpu_us
+def _packed(operator: Operator, tables: Sequence[pa.Table | None]) -> list[PackedRow]:
+    """Rows of the inputs as the only shard gets them."""
+    packed: list[PackedRow] = []
+    for side, table in enumerate(tables):
+        if table is not None:
+            shaper = operator.shaper(side, (0,), ByKey(1), (), has_ahead=False)
+            packed += read_packed(pack(shaper, table.to_batches(), 0, Decided(), began=0))
+    return packed
 
 
-def _arrival(table: pa.Table | None, stream: Stream) -> Arrival:
-    """What a table brings, in stored form."""
-    if table is None:
-        return Arrival(Batch.gather([], stream))
-    parts = [arrange(rows, stream) for rows in table.to_batches()]
-    known = [part.latest for part in parts if part.latest is not None]
-    loose = [part.loose for part in parts if part.loose.num_rows]
-    return Arrival(
-        batch=Batch.gather([part.rows for part in parts], stream),
-        loose=pa.concat_batches(loose) if loose else None,
-        latest=max(known, default=None),
-        nulls=sum(rows.num_rows for rows in loose),
-        order=Order.joined([part.order() for part in parts]) if stream.window_rows else None,
-    )
+def _env(store: MemoryStore, channel: Channel | None = None) -> Env:
+    """What the only shard is given; its batches need no numbers."""
+    return Env(0, 1, 0, lambda _: store, lambda: clock.time_ns() / 1000, channel)
 
 
-def _none_late(stream: Stream) -> pa.Table:
-    return _late_table(stream, LateRows(Batch.gather([], stream).rows, np.empty(0, np.int64)))
+def _joined(
+    shard: WindowShard | PlanShard,
+    operator: Operator,
+    packed: Sequence[PackedRow],
+    now: int | None,
+    end: bool,
+    costs: Costs | None,
+) -> tuple[pa.Table, Mapping[str, float]]:
+    """Results of a batch, with how far the join has come if another one follows; and its counts.
+
+    The batch is charged with the CPU time it took, or with what operations are said to cost.
+    """
+    started = thread_time_ns()
+    parts = list(shard.on_batch(packed, now, end))
+    cpu_us = (thread_time_ns() - started) / 1000
+    counted = None if costs is None else shard.counted_us(costs)
+    outcome = shard.conclude(cpu_us if counted is None else counted)
+    schema, marks = _schema(operator), outcome.marks
+    if marks:
+        parts = [[*part, *[pa.nulls(len(part[0]), pa.int64())] * len(marks)] for part in parts]
+        nothing = [pa.nulls(1, kind) for kind in schema.types[: -len(marks)]]
+        parts.append([*nothing, *(pa.array([mark], pa.int64()) for mark in marks)])
+    return _table_of(parts, schema), outcome.counts
 
 
-def _schema(join: WindowJoin | MultiJoin | TableJoin) -> pa.Schema:
+def _refuse_ended(join: object, *states: WindowJoinState | MultiJoinState) -> None:
+    if any(state.watermark == END for state in states):
+        name = type(join).__name__
+        raise ConfigError(f"push: the streams have ended with finish(); allowed: a new {name}")
+
+
+def _schema(join: Operator | TableJoin) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in join.output])
-
-
-def _late_table(stream: Stream, late: LateRows) -> pa.Table:
-    columns = late.rows.columns[: len(stream.schema)]
-    names = [*stream.schema.names, "late_by"]
-    return pa.table([*columns, pa.array(late.late_by)], names=names)
 
 
 @dataclass(frozen=True)

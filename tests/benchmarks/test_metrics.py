@@ -13,10 +13,11 @@ from benchmarks import metrics
 from benchmarks.metrics_off import measuring_off
 from benchmarks.metrics_runs import Plan, scraped
 from streamjoin.cli.app import app
-from streamjoin.joins.base import MemoryStore
+from streamjoin.core.batch import Batch, arrange
+from streamjoin.joins.base import Arrival, MemoryStore
 from streamjoin.joins.window.logic import WindowJoinLogic
 from streamjoin.joins.window.settings import WindowJoinState
-from streamjoin.local import LocalJoin, _arrival
+from streamjoin.local import LocalJoin
 from streamjoin.metrics import Details
 from streamjoin.metrics.prometheus import start_exporter
 from streamjoin.metrics.prometheus.exporter import Collector
@@ -62,7 +63,10 @@ def _details() -> Details:
     join = LocalJoin(schema, schema, on="k", time="t", window="1 second").join
     rows = pa.table({"k": [1, 2], "t": pa.array([5, 6], pa.timestamp("us"))}, schema=schema)
     logic = WindowJoinLogic(join, WindowJoinState(), MemoryStore())
-    left, right = (_arrival(rows, stream) for stream in join.streams)
+    (batch,) = rows.to_batches()
+    left, right = (
+        Arrival(Batch(arrange(batch, stream).rows, stream), latest=6) for stream in join.streams
+    )
     assert sum(len(emitted) for emitted in logic.on_batch((left, right))) == 2
     return logic.details
 

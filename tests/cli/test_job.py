@@ -13,7 +13,7 @@ from streamjoin.cli.run import Job, _explained, recorder
 from streamjoin.errors import ConfigError
 from streamjoin.metrics import InputMetrics, JoinMetrics
 from streamjoin.metrics.records import read_records
-from streamjoin.spark.secrets import keep
+from streamjoin.spark.failures import keep
 from tests.cli.test_pipeline_file import GOOD, load, write
 
 KEPT = GOOD.replace('"noop"', '"parquet"\npath = "out"')

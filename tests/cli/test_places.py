@@ -11,9 +11,9 @@ from streamjoin.cli.run import spark_needs
 from streamjoin.cli.sql_file import load_sql
 from streamjoin.cli.table_file import SqlSection, TableFile, load_toml
 from streamjoin.errors import ConfigError
+from streamjoin.spark.failures import hide, keep
 from streamjoin.spark.kafka import KafkaSink, KafkaSource, connector_jars
 from streamjoin.spark.pipeline import BatchSink, Pipeline, Sink
-from streamjoin.spark.secrets import hide, keep
 from streamjoin.spark.sinks.postgres import PostgresSink
 from tests.cli.test_pipeline_file import load, write
 

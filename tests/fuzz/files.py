@@ -17,9 +17,8 @@ from streamjoin.calibration import store
 from streamjoin.dashboard.feed import Tail, read_ends
 from streamjoin.dashboard.history import History, query_document
 from streamjoin.dashboard.store import summarise
+from streamjoin.joins.channel import Channel, Run
 from streamjoin.metrics.records import FILE, to_line
-from streamjoin.spark.channel import Channel
-from streamjoin.spark.worker import Run
 from tests.dashboard import recordings
 from tests.fuzz.target import Choices, Target, damaged, scratch, sentences_only
 
@@ -93,7 +92,7 @@ def decisions(data: bytes) -> None:
         os.utime(place / name, ns=(next(_TICKS), 0))
     with sentences_only():
         channel = Channel(str(folder), "join", (0,), ((0,),), has_gate=True, n_operators=1)
-        channel.decided(run)
+        channel.at(run).decided()
         channel.at(run, 0).measured()
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import NullType
 
 import streamjoin as sj
+from streamjoin.joins.channel import Run
 from streamjoin.joins.packed import clock_of, read_packed
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import resolve_table_join
@@ -23,10 +24,8 @@ from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.shaping import TableShaper
 from streamjoin.joins.table.shard import TableOperator
 from streamjoin.spark import processor
-from streamjoin.spark.pack import Packer
 from streamjoin.spark.processor import Call
-from streamjoin.spark.rows import OutputForm
-from streamjoin.spark.worker import Run
+from streamjoin.spark.rows import Packer
 from streamjoin.tables.access import TableAccess
 from tests.fuzz.target import Choices, Target, damaged, scratch, sentences_only
 from tests.spark.cluster import Cluster
@@ -53,7 +52,8 @@ class Shard:
         known.values = dict(state)
         with patch.dict(os.environ, SPARK_LOCAL_DIRS=local):
             table = pa.concat_tables(self.run(known, packed))
-        return table.filter(table["counters"].is_null()).drop("counters")
+        counters = table.column_names[-1]
+        return table.filter(table[counters].is_null()).drop(counters)
 
     def rows(self, state: Values, local: str = os.devnull) -> Rows:
         """Result rows by their contents, from sound rows that come."""
@@ -125,9 +125,7 @@ def table_shard(algorithm: str = "chybridjoin") -> Shard:
     access = TableAccess(table, str(scratch() / "index"), memory=asked.memory)
     join = suited(asked, access.current().table)
     operator, types = TableOperator(join, access), (NullType(),) * len(join.output)
-    form = OutputForm(join.output, types, "counters", operator.counter_names)
-    agreed = join.describe()
-    shard = processor.Shard(operator, (0,), ByKey(1), form, agreed, "fuzz", is_timed=True)
+    shard = processor.ShardRunner(operator, ByKey(1), (0,), types, "fuzz", is_timed=True)
     packer = Packer(TableShaper(join, (0,), access))
 
     def packed(first: int) -> list[Any]:

@@ -9,18 +9,16 @@ import pyarrow as pa
 from pyspark.sql.types import NullType
 
 from streamjoin._typing import SIDES
+from streamjoin.joins.channel import Channel, Run
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
-from streamjoin.joins.packing import StreamShaper
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.window.arguments import resolve
+from streamjoin.joins.window.shard import WindowOperator
 from streamjoin.metrics import JoinCounts
-from streamjoin.spark.channel import Channel
-from streamjoin.spark.labels import shard_labels, shards_of_tasks
-from streamjoin.spark.late import LateSink
-from streamjoin.spark.pack import Packer
-from streamjoin.spark.processor import Call, Shard
-from streamjoin.spark.rows import TAB, OutputForm
-from streamjoin.spark.worker import Run
+from streamjoin.spark.operator import shard_labels, shards_of_tasks
+from streamjoin.spark.processor import Call, ShardRunner
+from streamjoin.spark.rows import TAB, Packer
 from tests.spark.copies import fresh_id
 from tests.spark.test_store import FakeMapState
 
@@ -52,39 +50,40 @@ class Cluster:
         has_gate = join.shedding is not None and join.shedding.has_gate
         hot = () if join.shedding else tasks
         self.join = join
-        self.shard = Shard(
-            join=join,
+        channel = None
+        if hot or has_gate:
+            channel = Channel(str(folder / "hot"), "join", self.labels, hot, has_gate=has_gate)
+        self.shard = ShardRunner(
+            operator=WindowOperator(join),
             routing=ByKey(shards),
             labels=self.labels,
-            form=OutputForm(join.output, (NullType(),) * len(join.output), "counters"),
-            agreed={},
+            types=(NullType(),) * len(join.output),
             join_id=fresh_id(),
             late=LateSink.at(folder / "late", "join", {"left": join.left, "right": join.right}),
-            channel=Channel(str(folder / "hot"), "join", self.labels, hot, has_gate=has_gate)
-            if hot or has_gate
-            else None,
+            channel=channel,
         )
 
     def push(self, left: pa.Table, right: pa.Table, runs: int = 1) -> pa.Table:
         """Results of one batch; its counters are in `metrics`, shard by shard."""
-        names = [column.name for column in self.shard.join.output]
+        names = [column.name for column in self.join.output]
+        counters = self.shard.form.counters
         for run in range(runs):
             sent = [self._map((left, right), again) for again in range(run + 1)]
             found = [self._join(label, sent[i % len(sent)]) for i, label in enumerate(self.labels)]
         self.batch += 1
         self.states = {label: state for label, (_, state) in zip(self.labels, found, strict=True)}
         tables = pa.concat_tables([table for tables, _ in found for table in tables])
-        counters = tables["counters"].drop_null().to_pylist()
-        self.metrics = [JoinCounts(*json.loads(text.split(TAB)[0])) for text in counters]
+        texts = tables[counters].drop_null().to_pylist()
+        self.metrics = [JoinCounts(*json.loads(text.split(TAB)[0])) for text in texts]
         self.total = sum(self.metrics, JoinCounts())
-        return tables.filter(tables["counters"].is_null()).drop("counters").rename_columns(names)
+        return tables.filter(tables[counters].is_null()).drop(counters).rename_columns(names)
 
     def _map(self, tables: tuple[pa.Table, pa.Table], run: int) -> Packed:
         packed: Packed = {label: [] for label in self.labels}
         shard = self.shard
         for side in SIDES:
             tasks = shard.channel.tasks if shard.channel else ()
-            shaper = StreamShaper(self.join, side, self.labels, shard.routing, tasks)
+            shaper = shard.operator.shaper(side, self.labels, shard.routing, tasks, False)
             packer = Packer(shaper, shard.channel)
             for part in range(2):
                 positions = list(range(part, tables[side].num_rows, 2))

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,21 +11,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import NullType
 
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.channel import Channel, Run
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.multi.arguments import resolve_plan
-from streamjoin.joins.multi.operators import NEWEST, REACHED
 from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
-from streamjoin.joins.packing import StreamShaper
-from streamjoin.joins.routing import ByKey, Routing, shares_for
-from streamjoin.spark.channel import Channel
-from streamjoin.spark.labels import shard_labels
-from streamjoin.spark.late import LateSink
-from streamjoin.spark.pack import Packer
-from streamjoin.spark.processor import Call, Shard
-from streamjoin.spark.rows import TAB, OutputForm
+from streamjoin.spark.operator import shard_labels
+from streamjoin.spark.processor import Call, ShardRunner
+from streamjoin.spark.rows import TAB, Packer
 from streamjoin.spark.store import SparkStore
-from streamjoin.spark.worker import Run
 from tests.spark.copies import fresh_id
 from tests.spark.test_store import FakeMapState
 
@@ -73,27 +67,19 @@ class PlanCluster:
         ]
         self.total: Counter[str] = Counter()
 
-    def _shard(self, number: int) -> Shard:
+    def _shard(self, number: int) -> ShardRunner:
         step = self.plan.steps[number]
-        join = replace(step.join, plan=(self.plan.tree, step.nodes))
-        columns, marks = join.output, 0
-        if number < len(self.plan.steps) - 1:
-            more = (OutputColumn(0, -1, mark, pa.int64()) for mark in (REACHED, NEWEST))
-            columns, marks = (*columns, *more), 2
-        types = (NullType(),) * len(columns)
-        form = OutputForm(columns, types, "counters", join.counter_names, marks)
-        routing: Routing = ByKey(len(self.labels))
-        if join.attributes:
-            routing = shares_for(len(self.labels), join.attributes, len(join.inputs))
-        agreed = {**join.describe(), "shards": routing.describe()}
+        join = step.join
+        operator = PlanOperator(join, (self.plan.tree, step.nodes))
+        types = (NullType(),) * len(operator.output)
+        routing = join.routing(len(self.labels))
         channel = None
         if self.folder is not None:
-            n = len(self.plan.steps)
-            channel = Channel(str(self.folder), "join", self.labels, n_operators=n, operator=number)
-        return Shard(
-            join, self.labels, routing, form, agreed, fresh_id(),
-            late=self.late, channel=channel,
-        )  # fmt: skip
+            n, folder = len(self.plan.steps), str(self.folder)
+            channel = Channel(folder, "join", self.labels, n_operators=n, operator=number)
+        return ShardRunner(
+            operator, routing, self.labels, types, fresh_id(), late=self.late, channel=channel
+        )
 
     def join_of(self, number: int) -> MultiJoin:
         return self.plan.steps[number].join
@@ -129,20 +115,20 @@ class PlanCluster:
         self.batch += 1
         self.states = states
         self.total.update(counts)
-        names = [column.name for column in self.shards[-1].join.output]
+        names = [column.name for column in self.join_of(-1).output]
         return made[-1].rename_columns(names)
 
     def _rows(self, number: int, parts: list[pa.Table], counts: Counter[str]) -> pa.Table:
         """What goes on from a step: without counters, and with marks if another step follows."""
         form, last = self.shards[number].form, number == len(self.shards) - 1
         table = pa.concat_tables([self._nothing(number), *parts])
-        for text in table["counters"].drop_null().to_pylist():
+        for text in table[form.counters].drop_null().to_pylist():
             told = dict(zip(form.metrics, json.loads(text.split(TAB)[0]), strict=True))
             counts.update(
                 {n: x for n, x in told.items() if last or n not in ("results", "rows_out")}
             )
-        rows = table if form.marks else table.filter(table["counters"].is_null())
-        return rows.drop("counters")
+        rows = table if form.marks else table.filter(table[form.counters].is_null())
+        return rows.drop(form.counters)
 
     def _nothing(self, number: int) -> pa.Table:
         """What comes from an operator that was not called."""
@@ -163,7 +149,7 @@ class PlanCluster:
         packed: Packed = {label: [] for label in self.labels}
         shard = self.shards[number]
         for side, table in enumerate(inputs):
-            shaper = StreamShaper(self.join_of(number), side, self.labels, shard.routing)
+            shaper = shard.operator.shaper(side, self.labels, shard.routing, (), False)
             packer = Packer(shaper)
             for part in range(2):
                 positions = list(range(part, table.num_rows, 2))

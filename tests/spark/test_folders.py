@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from streamjoin.spark.folders import files_in
+from streamjoin.joins.folders import files_in
 
 
 class Raced:

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
+from streamjoin.joins.channel import Channel, Run
 from streamjoin.metrics import JoinCounts
-from streamjoin.spark import pack, processor
-from streamjoin.spark.channel import Channel
-from streamjoin.spark.worker import Run
+from streamjoin.spark import processor
+from streamjoin.spark import rows as spark_rows
 from tests.spark.cluster import Cluster
 
 SCHEMA = pa.schema({"k": pa.int64(), "t": pa.timestamp("us"), "id": pa.int64()})
@@ -51,7 +51,7 @@ def run(
     for cost in costs:
         took = 0.2 + cost * let_in * seconds
         # No clock of this machine, which may be busy.
-        patch.setattr(pack, "time", SimpleNamespace(time_ns=lambda: 0))
+        patch.setattr(spark_rows, "time", SimpleNamespace(time_ns=lambda: 0))
         patch.setattr(processor, "time_ns", lambda took=took: int(took * 1e9))
         tables = part(first, seconds, 0), part(first, seconds, 1)
         yield [join.push(*tables, runs=2) for join in joins], first
@@ -114,7 +114,7 @@ def test_a_batch_reads_what_earlier_ones_decided(tmp_path: Path) -> None:
     gate = Channel(str(tmp_path), "join", (0,), has_gate=True)
 
     def let_in(batch: int, query: str = "q") -> Sequence[float]:
-        return gate.decided(Run(query, batch, 0)).let_in
+        return gate.at(Run(query, batch, 0)).decided().let_in
 
     assert let_in(0) == (1.0, 1.0)
     for batch, share in ((1, 0.5), (2, 0.25), (5, 0.125)):  # some batches have no rows

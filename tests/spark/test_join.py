@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import streamjoin as sj
-from streamjoin.spark.labels import murmur3_long, shard_labels
+from streamjoin.spark.operator import murmur3_long, shard_labels
 from tests.joins.test_window_join import expected, local_join
 from tests.spark.streams import drain, in_order, observed, read_back, read_stream, write_batches
 from tests.strategies import Scenario, scenarios, table

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import streamjoin as sj
+from streamjoin.joins.channel import Run
 from streamjoin.joins.multi import nary
 from streamjoin.joins.multi.tuples import Tuples, combine
 from streamjoin.joins.packed import clock_of
 from streamjoin.local import LocalMultiJoin
 from streamjoin.spark.processor import Call
-from streamjoin.spark.worker import Run
 from tests.joins import test_routing_grids
 from tests.spark import test_multi_shards
 from tests.spark.plan_cluster import MapState, PlanCluster

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import streamjoin as sj
+from streamjoin.joins.channel import Channel, Run
 from streamjoin.local import LocalMultiJoin
-from streamjoin.spark.channel import Channel
-from streamjoin.spark.worker import Run
 from tests.spark.plan_cluster import PlanCluster
 
 SECOND = 1_000_000

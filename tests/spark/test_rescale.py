@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import streamjoin as sj
 from streamjoin.errors import ConfigError, StateError, StreamJoinError
-from streamjoin.spark.labels import murmur3_long, shard_labels
+from streamjoin.spark.operator import murmur3_long, shard_labels
 from tests.spark.streams import drain, in_order, observed, read_back, read_stream, write_batches
 
 

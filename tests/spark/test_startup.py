@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyspark
 import pytest
 
-from streamjoin.spark.startup import FOLDER, hasten, without_archives
+from streamjoin.spark.worker import FOLDER, hasten, without_archives
 
 HOME = Path(pyspark.__file__).parent
 ARCHIVES = [*map(str, (HOME / "python" / "lib").glob("*.zip")), *map(str, HOME.glob("jars/*core*"))]

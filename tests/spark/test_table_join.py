@@ -25,10 +25,9 @@ from streamjoin.joins.table.shaping import TableShaper
 from streamjoin.joins.table.shard import TableOperator
 from streamjoin.spark import requirements
 from streamjoin.spark.failures import root_cause
-from streamjoin.spark.pack import Packer
 from streamjoin.spark.plans import plans_of
-from streamjoin.spark.processor import Shard
-from streamjoin.spark.rows import OutputForm
+from streamjoin.spark.processor import ShardRunner
+from streamjoin.spark.rows import Packer
 from streamjoin.spark.table_frames import table_join
 from streamjoin.spark.worker import running
 from streamjoin.tables.parquet import ParquetTable, parquet_table
@@ -270,8 +269,7 @@ def test_a_table_that_is_away_fails_a_join_at_once(
     plan: Any = plans_of(out)[0]
     operator = TableOperator(plan.join, plan.access)
     types = LongType(), LongType(), StringType()
-    form = OutputForm(plan.join.output, types, "c", operator.counter_names)
-    shard = Shard(operator, (0,), ByKey(1), form, {}, "join", is_timed=True)
+    shard = ShardRunner(operator, ByKey(1), (0,), types, "join", is_timed=True)
     packer = Packer(TableShaper(plan.join, (0,), plan.access))
     packed = list(packer.pack(pq.read_table(inputs).to_batches(), 0, running()))
 

@@ -15,7 +15,7 @@ from streamjoin.cli.display import Display
 from streamjoin.cli.sql_file import read
 from streamjoin.cli.totals import summary
 from streamjoin.errors import DataError
-from streamjoin.spark.watch import follow
+from streamjoin.spark.status import follow
 from streamjoin.workloads import GeneratedStream
 
 FILE = """

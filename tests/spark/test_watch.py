@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from streamjoin.metrics import Details
 from streamjoin.metrics.progress import Progress, read_progress
 from streamjoin.spark.generator import FORMAT, register_generator
-from streamjoin.spark.watch import follow
+from streamjoin.spark.status import follow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,12 +22,9 @@ from benchmarks.table_server import Server, missing
 from streamjoin.cli.run import spark_needs
 from streamjoin.cli.table_file import load_toml
 from streamjoin.errors import ConfigError, DataError, StateError, TableError
-from streamjoin.spark.sinks import server as speaking
-from streamjoin.spark.sinks import staging
+from streamjoin.spark.sinks import tables as sink_tables
 from streamjoin.spark.sinks.postgres import PostgresSink
-from streamjoin.spark.sinks.server import connected
-from streamjoin.spark.sinks.staging import Parts, Staging
-from streamjoin.spark.sinks.target import BATCHES, Target
+from streamjoin.spark.sinks.tables import BATCHES, Parts, Staging, Target, connected
 from streamjoin.tables.database import Address
 from tests.names import NASTY
 from tests.spark.streams import read_stream, write_batches
@@ -162,7 +159,7 @@ def test_a_task_that_hangs_does_not_stop_the_query(
         return parts
 
     monkeypatch.setattr(Staging, "fill", hold)
-    monkeypatch.setattr(staging, "_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(sink_tables, "_LOCK_SECONDS", 0.1)
     sink = sj.postgres_sink(server.uri, "held", pair_id=False)
     for batch in (0, 1):
         sink(spark.range(10), batch)
@@ -181,7 +178,7 @@ def test_queries_that_begin_at_once_make_the_tables_once(server: Server) -> None
         target = Target(f"begun.t{i}", {"id": "bigint"}, None, f"query {i}")
         database = connected(Address(server.uri), target.table)
         try:
-            speaking.whole(database, target.create)
+            sink_tables.whole(database, target.create)
         except Exception as error:
             failed.append(error)
         finally:
@@ -199,7 +196,7 @@ def test_a_transaction_whose_client_is_lost_ends_by_itself(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would keep its locks until the server's keepalive notices, after two hours."""
-    monkeypatch.setattr(speaking, "PATIENCE", 0.3)
+    monkeypatch.setattr(sink_tables, "PATIENCE", 0.3)
     lost, next_one = (connected(Address(server.uri), "public.locked") for _ in range(2))
     took = threading.Event()
 
@@ -211,14 +208,14 @@ def test_a_transaction_whose_client_is_lost_ends_by_itself(
 
     def work() -> None:
         with pytest.raises(TableError):
-            speaking.whole(lost, hang)
+            sink_tables.whole(lost, hang)
 
     thread = threading.Thread(target=work)
     thread.start()
     took.wait()
     began = time.monotonic()
-    speaking.whole(
-        next_one, lambda cursor: speaking.ask(cursor, "SELECT pg_advisory_xact_lock(77)")
+    sink_tables.whole(
+        next_one, lambda cursor: sink_tables.ask(cursor, "SELECT pg_advisory_xact_lock(77)")
     )
     assert time.monotonic() - began < 1.5
     thread.join()
@@ -230,7 +227,7 @@ def test_a_table_for_copies_is_there_once_though_its_answer_was_lost(server: Ser
     database = connected(Address(server.uri), "public.staged")
     table = Staging.of(database, "a query", 3)
     for _ in range(2):
-        speaking.whole(database, lambda cursor: table.create(cursor, {"id": "bigint"}))
+        sink_tables.whole(database, lambda cursor: table.create(cursor, {"id": "bigint"}))
     table.remove(database)
     database.close()
 
@@ -311,7 +308,7 @@ def test_a_server_that_is_away_is_waited_for(
     sink(spark.range(10), 0)
     server.stop()
     with monkeypatch.context() as patched:
-        patched.setattr(speaking, "PATIENCE", 0.2)
+        patched.setattr(sink_tables, "PATIENCE", 0.2)
         with pytest.raises(TableError) as refused:
             sink(spark.range(10), 1)
     words = "the table 'away' in postgresql://writer@127.0.0.1:"

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from streamjoin._private import make_folders
+from streamjoin._private import cache_folder, make_folders
 from streamjoin.calibration.fitting import Fit
 from streamjoin.errors import EngineError
 from streamjoin.planning.two.algorithm_choice import OperationCosts
@@ -83,10 +83,7 @@ def stored_at() -> Path:
     '/somewhere/costs.json'
     """
     named = os.environ.get("STREAMJOIN_CALIBRATION")
-    if named:
-        return Path(named).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "streamjoin" / "calibration.json"
+    return Path(named).expanduser() if named else cache_folder() / "calibration.json"
 
 
 def save(calibration: Calibration) -> Path:

@@ -23,7 +23,7 @@ from streamjoin.cli.sql_file import read
 from streamjoin.dashboard import start_dashboard
 from streamjoin.dashboard.server import is_loopback
 from streamjoin.errors import ConfigError, EngineError, StateError, StreamJoinError
-from streamjoin.spark.secrets import hide
+from streamjoin.spark.failures import hide
 
 if TYPE_CHECKING:
     from streamjoin.calibration.store import Crossover

@@ -126,7 +126,7 @@ class FromEnvironment:
 
     def read(self) -> str:
         """The value; from now on errors leave it out."""
-        from streamjoin.spark.secrets import keep
+        from streamjoin.spark.failures import keep
 
         return keep(os.environ.get(self.name, ""))
 

@@ -161,7 +161,7 @@ def recorded(recording: Recorder, spark: "SparkSession", job: Job, run: str) -> 
 def _explained(spark: "SparkSession", job: Job) -> tuple[str, str]:
     """What the query does, in words and drawn; its first batch runs meanwhile."""
     from streamjoin.spark.explain import explain_pipeline
-    from streamjoin.spark.secrets import hide
+    from streamjoin.spark.failures import hide
 
     try:
         explanation = explain_pipeline(job.pipeline, spark)
@@ -299,7 +299,7 @@ def _run_in(
 
 
 def _run(spark: "SparkSession", job: Job, console: Console, recording: Recorder) -> Display:
-    from streamjoin.spark.watch import follow
+    from streamjoin.spark.status import follow
 
     duration, most = job.settings.run.duration, job.all_rows
     seconds = parse_duration(duration, "run.duration") / 1e6 if duration else math.inf

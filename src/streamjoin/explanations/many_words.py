@@ -11,7 +11,7 @@ from streamjoin.explanations.wording import Shards, row_bytes, write
 from streamjoin.joins.multi.keys import KeyClass
 from streamjoin.joins.multi.operators import Step
 from streamjoin.joins.multi.reordering import CLEARLY, EVERY
-from streamjoin.joins.routing import Shares, shares_for
+from streamjoin.joins.routing import Shares
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.tree import Tree
 
@@ -78,19 +78,18 @@ def _keys(plan: MultiPlan, step: Step) -> Iterator[str]:
 
 def shards(plan: MultiPlan) -> Shards:
     """How the work is split."""
-    grid = grid_of(plan)
-    if grid is None:
-        return Shards(plan.n_shards, plan.n_partitions, f"{plan.n_shards} by key")
-    sent = {name: grid.copies(i) for i, name in enumerate(plan.resolved.tree.names)}
-    return Shards(plan.n_shards, plan.n_partitions, grid.describe(), sent=sent)
+    sent = None if grid_of(plan) is None else _copies(plan)
+    return Shards(plan.n_shards, plan.n_partitions, plan.routing.describe(), sent=sent)
+
+
+def _copies(plan: MultiPlan) -> dict[str, int]:
+    """To how many shards a row of each stream goes."""
+    return {name: plan.routing.copies(i) for i, name in enumerate(plan.resolved.tree.names)}
 
 
 def grid_of(plan: MultiPlan) -> Shares | None:
     """The grid of shards; None where one key joins all streams of an operator."""
-    join = plan.join
-    if not join.attributes:
-        return None
-    return shares_for(plan.n_shards, join.attributes, len(join.inputs))
+    return plan.routing if isinstance(plan.routing, Shares) else None
 
 
 def windows(streams: Mapping[str, Stream]) -> tuple[str, ...]:

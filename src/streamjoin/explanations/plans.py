@@ -45,13 +45,18 @@ class MultiPlan:
     name: str
     resolved: ResolvedPlan  # the whole join
     step: int  # which of its operators this is
-    n_shards: int
+    routing: Routing
     n_partitions: int
     streaming: bool
     late_rows: str | None
     budget: Budget | None = None
     where: str | None = None  # what Spark checks of the results
     shared: str | None = None  # folder through which operators tell each other what they measured
+
+    @property
+    def n_shards(self) -> int:
+        """Into how many parts the work is divided."""
+        return self.routing.n_shards
 
     @property
     def join(self) -> MultiJoin:
@@ -94,7 +99,7 @@ class TablePlan:
     name: str
     join: "TableJoin"  # settings of each shard
     access: "TableAccess"
-    n_shards: int
+    routing: Routing
     n_partitions: int
     asked: str  # the algorithm that was asked for
     is_timed: bool  # whether rows may be left for later
@@ -103,6 +108,11 @@ class TablePlan:
     is_whole: ClassVar = True
     stream_names: ClassVar = None
     inputs: ClassVar[Sequence[Stream]] = ()  # none whose rates or windows matter
+
+    @property
+    def n_shards(self) -> int:
+        """Into how many parts the work is divided."""
+        return self.routing.n_shards
 
 
 def operator_name(name: str, number: int, n_operators: int) -> str:

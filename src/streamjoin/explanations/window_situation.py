@@ -25,7 +25,6 @@ from streamjoin.explanations.explainer import Basis
 from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.wording import GUESSED_BYTES, row_bytes
 from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
-from streamjoin.joins.routing import copies
 from streamjoin.joins.window.logic import WindowJoinLogic
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics.words import size as format_bytes
@@ -136,7 +135,7 @@ class Situation:
     @cached_property
     def copies(self) -> tuple[int, int]:
         """To how many shards a left and a right row is sent."""
-        return copies(self.plan.routing)
+        return self.plan.routing.copies(LEFT), self.plan.routing.copies(RIGHT)
 
     @cached_property
     def sides(self) -> tuple[SideEstimate, ...]:

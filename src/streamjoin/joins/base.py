@@ -1,10 +1,13 @@
 """What every join shares: what comes in, what goes out, where basic windows are; the contract.
 
-A `Join` is settings; `build` gives the `JoinLogic` of one shard, which is called once per batch and
-is all that an engine needs to know. What it must be given (stores, what other shards decided, the
-clock) comes through `Env`.
+Settings of a join (`WindowJoin`, `MultiJoin`, `TableJoin`) are values. An `Operator` is what an
+engine runs: settings, and what else it takes to shape rows for shards and to build logic. A *shard*
+is one of the independent parts into which the work is divided. Its `JoinLogic` (`WindowShard`,
+`PlanShard`, `TableShard`) is built anew for each batch. What it must be given (stores, what other
+shards decided, the clock) comes through `Env`. On Spark a `ShardRunner` calls it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -22,11 +25,19 @@ from streamjoin.core.window import BasicWindow
 from streamjoin.metrics import Details
 
 if TYPE_CHECKING:
-    from streamjoin.joins.hot_keys import HotKey
-    from streamjoin.joins.late_rows import LateRows
+    from streamjoin.joins.channel import Channel
     from streamjoin.joins.packed import PackedRow
+    from streamjoin.joins.packing import Shaper
+    from streamjoin.joins.progress import LateRows
+    from streamjoin.joins.routing import Routing
 
 WEIGHT: Final = -1
+MARK: Final = -4
+"""Positions that mean no column of an input: how many pairs a result stands for; how far the join
+has come, which is in the row with the counters and null in all others."""
+LATE_BY: Final = "late_by"
+Tasks = tuple[tuple[int, ...], ...]
+"""Numbers of the shards of each Spark task."""
 MAX_PAIRS: Final = 1 << 18
 MAX_BYTES: Final = 64 << 20
 """Results handed out at once, by number and by average width, where one batch yields very many."""
@@ -126,7 +137,7 @@ class Pairs:
             else self.batches[c.side].rows.column(c.position).take(at[c.side])
             for c in columns
         ]
-        return [_typed(array, c.type) for array, c in zip(taken, columns, strict=True)]
+        return [typed(array, c.type) for array, c in zip(taken, columns, strict=True)]
 
     def _weights(self) -> pa.Array:
         return pa.array(np.ones(len(self)) if self.weights is None else self.weights)
@@ -149,14 +160,15 @@ class Alone:
             position = column.position_on(self.side)
             missing = position is None
             array = pa.nulls(len(self), column.type) if missing else self.rows.column(position)
-            taken.append(_typed(array, column.type))
+            taken.append(typed(array, column.type))
         return taken
 
 
 Emitted = Pairs | Alone
 
 
-def _typed(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def typed(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The same values as another type, where it is another."""
     return array if array.type == kind else array.cast(kind)
 
 
@@ -264,39 +276,6 @@ class MemoryStore:
         return len(self._windows) + len(self._blobs)
 
 
-class Channel(Protocol):
-    """What a shard tells later batches: map tasks, and the other operators of its plan.
-
-    A batch that is run again reads what it read before, and writes the same.
-    """
-
-    @property
-    def tasks(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the shards of each task, where hot keys are spread; else none."""
-
-    @property
-    def has_gate(self) -> bool:
-        """Whether this shard decides what map tasks let in."""
-
-    def check_hot(self, keys: "Sequence[HotKey]", known: Iterable[str]) -> None:
-        """Refuse a batch whose map tasks did not know what this shard decided."""
-
-    def tell_hot(self, hot: "HotKey") -> None:
-        """Tell map tasks to spread a key."""
-
-    def tell_gate(self, shares: tuple[float, float]) -> None:
-        """Tell map tasks which share of each side to let in."""
-
-    def measured(self) -> list[dict[str, Any]] | None:
-        """What all shards of all operators measured in the batch before; None if not known."""
-
-    def tell_measured(self, values: dict[str, Any]) -> None:
-        """Tell the other operators what this shard measured."""
-
-    def log(self, decided: dict[str, Any]) -> None:
-        """Write down for people what this shard decided lately."""
-
-
 @dataclass(frozen=True)
 class Env:
     """What a join's logic is given, so that it takes nothing by itself."""
@@ -306,7 +285,12 @@ class Env:
     batch: int | None  # number of the micro-batch; None outside of one
     store: Callable[[int], WindowStore]  # by the first number of its keys
     now_us: Callable[[], float]
-    channel: Channel | None = None
+    channel: "Channel | None" = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there are batches after this one; else all is joined at once."""
+        return self.batch is not None
 
 
 class Late(NamedTuple):
@@ -316,74 +300,80 @@ class Late(NamedTuple):
     name: str
     stream: Stream
     rows: "LateRows"
+    sequence: int  # how many batches there were
+
+    def table(self) -> pa.Table:
+        """The user's columns, and by how many microseconds each row was late."""
+        names = self.stream.schema.names
+        columns = [*self.rows.rows.columns[: len(names)], pa.array(self.rows.late_by)]
+        return pa.table(columns, names=[*names, LATE_BY])
+
+
+class Outcome(NamedTuple):
+    """What there is to tell of a batch that is over."""
+
+    counts: Mapping[str, float]  # by the names that the join counts
+    details: Details
+    # The basic windows that the directory names, by store and side.
+    remembered: Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]
+    # How far the join has come, for one that follows in the same plan.
+    marks: tuple[int | None, ...] = ()
+    # Whether something is left that must be answered when the stream pauses.
+    waits: bool = False
 
 
 class JoinLogic(Protocol):
     """What one shard does with its part of a batch."""
 
-    @property
-    def counts(self) -> Mapping[str, float]:
-        """What happened in the batch, by the names that the join counts."""
-
-    @property
-    def details(self) -> Details:
-        """What else is to be told of it."""
-
-    @property
-    def late(self) -> Sequence[Late]:
-        """Rows that came too late."""
-
-    @property
-    def sequence(self) -> int:
-        """How many batches there were."""
-
-    @property
-    def marks(self) -> tuple[int | None, ...]:
-        """How far the join has come, for one that follows in the same plan."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether something is left that must be answered when the stream pauses."""
-
     def on_batch(
         self, packed: "Sequence[PackedRow]", now_us: int | None, end: bool = False
     ) -> Iterator[list[pa.Array]]:
-        """Join a batch and hand out its results, column by column.
+        """Join a batch and hand out its results, column by column, until all are taken."""
 
-        The caller must exhaust the iterator; the properties then speak of this batch.
-        """
+    @property
+    def late(self) -> Sequence[Late]:
+        """Rows of the batch that came too late."""
 
-    def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost; what later batches need to know is decided and told now."""
+    def conclude(self, cpu_us: float) -> Outcome:
+        """Take in what the batch cost; decide and tell what later batches need to know."""
 
     def to_dict(self) -> dict[str, Any]:
         """The directory of all that is remembered: values that JSON can hold."""
 
-    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
-        """The basic windows that the directory names, by store and side."""
 
+@dataclass(frozen=True)
+class Operator(ABC):
+    """A join that an engine can run, or one of several that a plan consists of."""
 
-class Join(Protocol):
-    """Settings of a join: values only."""
+    join: Any  # its settings
 
     @property
     def output(self) -> tuple[OutputColumn, ...]:
         """Columns of the result."""
-
-    @property
-    def counted_inputs(self) -> tuple[str, ...]:
-        """Names of the inputs of which rows are counted one by one."""
-
-    @property
-    def counter_names(self) -> tuple[str, ...]:
-        """What is counted, in order."""
+        columns: tuple[OutputColumn, ...] = self.join.output
+        return columns
 
     @property
     def piece_bytes(self) -> int:
         """How much of the results is held before it leaves."""
+        return MAX_BYTES
 
-    def describe(self) -> dict[str, str]:
-        """What a checkpoint must agree on, in the user's words."""
+    @property
+    @abstractmethod
+    def counted_inputs(self) -> tuple[str, ...]:
+        """Names of the inputs of which rows are counted one by one."""
 
+    @property
+    @abstractmethod
+    def counter_names(self) -> tuple[str, ...]:
+        """What is counted, in order."""
+
+    @abstractmethod
+    def shaper(
+        self, side: int, labels: tuple[int, ...], routing: "Routing", tasks: Tasks, has_ahead: bool
+    ) -> "Shaper":
+        """What shapes the rows of an input for the shards, which have these labels."""
+
+    @abstractmethod
     def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
         """The logic of one shard for one batch; `values` is the directory that was kept."""

@@ -30,32 +30,32 @@ class PackedRow(NamedTuple):
     part: int
     chunk: int
     # Largest event time of the chunk, or how far a join before has come; newest that one has seen.
-    latest: int
-    newest: int
+    latest: int = NEVER
+    newest: int = NEVER
     # In the first shard: rows that can match nothing, and those whose time cannot be true.
-    nulls: int
-    ahead: int
+    nulls: int = 0
+    ahead: int = 0
     # The task's clock now, and when it began.
-    clock: int
-    began: int
+    clock: int = 0
+    began: int = 0
     # Rows of the chunk; those that can match something; those turned away; the share let in.
-    total: int
-    joinable: int
-    dropped: int
-    let_in: float
+    total: int = 0
+    joinable: int = 0
+    dropped: int = 0
+    let_in: float = 1.0
     # Rows sent to the shards that share this one's Spark task, and to all.
-    task_rows: int
-    all_rows: int
+    task_rows: int = 0
+    all_rows: int = 0
     # What the task knew when it split: the shard's hot keys, or the version of a table.
-    known: str
+    known: str = ""
     # The shard's rows; those that can match nothing but are answered; times of all rows and which
     # are the shard's, where windows count.
-    blob: bytes
-    loose: bytes | None
-    order: bytes | None
+    blob: bytes = b""
+    loose: bytes | None = None
+    order: bytes | None = None
     # Of hot keys: rows that the shard counts, and those that another one does.
-    spread: bytes | None
-    copies: bytes | None
+    spread: bytes | None = None
+    copies: bytes | None = None
 
 
 _KINDS: Final = {

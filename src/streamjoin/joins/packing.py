@@ -8,19 +8,21 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.batch import Arranged, Batch, arrange
-from streamjoin.core.stream import Stream
-from streamjoin.joins.hot_keys import HotKey, HotKeys, describe
-from streamjoin.joins.packed import NEVER, PACKED
-from streamjoin.joins.routing import Routing, Split, split_hot
+from streamjoin.joins.base import Operator, Tasks
+from streamjoin.joins.packed import NEVER, PACKED, PackedRow
+from streamjoin.joins.routing import HotKey, HotKeys, Routing, Split, describe_hot, split_hot
 from streamjoin.shedding.rows import is_let_in
+
+if TYPE_CHECKING:
+    from streamjoin.joins.multi.settings import MultiJoin
+    from streamjoin.joins.window.settings import WindowJoin
 
 CHUNK_BYTES: Final = 4 << 20
 """A map task sends what it has gathered once it holds so much.
@@ -46,18 +48,8 @@ class Shaped(NamedTuple):
     rows: pa.RecordBatch  # in stored form
     split: Split  # by fragment
     fragments: Sequence[int]  # of each shard
-    loose: Sequence[bytes | None]  # of each shard: rows that can match nothing but are answered
-    total: int
-    nulls: int
-    known: Sequence[str]  # what each shard is to compare with what it knows
-    latest: int | None = None
-    newest: int | None = None
-    ahead: int = 0
-    dropped: int = 0
-    let_in: float = 1.0
-    orders: Sequence[bytes] | None = None
+    fields: dict[str, Any]  # of `PackedRow`: a value for all shards, or a list with one for each
     spread: Split | None = None
-    task_rows: Sequence[int] | NDArray[np.int64] | None = None
 
 
 class Shaper(Protocol):
@@ -94,46 +86,35 @@ def _packed(shaper: Shaper, shaped: Shaped, task: tuple[int, int, int]) -> pa.Re
     blobs = serialized(shaped.rows, shaped.split)
     if list(shaped.fragments) != list(range(n)):
         blobs = blobs.take(pa.array(shaped.fragments))
-    cells = pa.nulls(2 * n, pa.binary())
+    values = {
+        **PackedRow._field_defaults,
+        **shaped.fields,
+        "shard": shaper.labels,
+        "side": shaper.side,
+        "part": part,
+        "chunk": chunk,
+        "clock": time.time_ns() // 1000,
+        "began": began,
+        "joinable": shaped.rows.num_rows,
+        "blob": blobs,
+    }
     if shaped.spread is not None:
         cells = serialized(shaped.rows, shaped.spread)
-    task_rows = [0] * n if shaped.task_rows is None else shaped.task_rows
-    values = {
-        "shard": shaper.labels,
-        "side": [shaper.side] * n,
-        "part": [part] * n,
-        "chunk": [chunk] * n,
-        "latest": [NEVER if shaped.latest is None else shaped.latest] * n,
-        "newest": [NEVER if shaped.newest is None else shaped.newest] * n,
-        "nulls": [shaped.nulls] + [0] * (n - 1),
-        "ahead": [shaped.ahead] + [0] * (n - 1),
-        "clock": [time.time_ns() // 1000] * n,
-        "began": [began] * n,
-        "total": [shaped.total] * n,
-        "joinable": [shaped.rows.num_rows] * n,
-        "dropped": [shaped.dropped] * n,
-        "let_in": [shaped.let_in] * n,
-        "task_rows": task_rows,
-        "all_rows": [0 if shaped.task_rows is None else _sent(shaped)] * n,
-        "known": shaped.known,
-        "blob": blobs,
-        "loose": shaped.loose,
-        "order": [None] * n if shaped.orders is None else shaped.orders,
-        "spread": cells.slice(0, n),
-        "copies": cells.slice(n, n),
-    }
-    columns = [_column(values[field.name], field.type) for field in PACKED]
+        values |= {"spread": cells.slice(0, n), "copies": cells.slice(n, n)}
+    columns = [_column(values[field.name], n, field.type) for field in PACKED]
     return pa.RecordBatch.from_arrays(columns, schema=PACKED)
 
 
-def _column(values: Any, kind: pa.DataType) -> pa.Array:
-    return values if isinstance(values, pa.Array) else pa.array(values, kind)
+def _column(values: Any, n: int, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    each = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes)
+    return pa.array(values if each else [values] * n, kind)
 
 
-def _sent(shaped: Shaped) -> int:
-    """Rows sent to all shards, copies of spread ones included."""
-    spread = 0 if shaped.spread is None else int(shaped.spread.begin[-1])
-    return int(shaped.split.begin[-1]) + spread
+def in_first(value: int, n_shards: int) -> list[int]:
+    """A number that the first shard counts for all."""
+    return [value] + [0] * (n_shards - 1)
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -163,30 +144,16 @@ def serialized(rows: pa.RecordBatch, split: Split) -> pa.Array:
     return pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, sink.getvalue()])
 
 
-class StreamJoin(Protocol):
-    """What shaping needs to know of a join of streams."""
-
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        """Its inputs."""
-
-    def keeps(self, side: Any) -> bool:
-        """Whether rows of an input come out even if they match nothing."""
-
-    def marks_of(self, side: int) -> tuple[int, int] | None:
-        """Columns that say how far the join before an input has come; None of a stream."""
-
-
 @dataclass(frozen=True)
 class StreamShaper:
     """Shapes the rows of a stream, or what another join of the same plan has formed."""
 
-    join: StreamJoin
+    join: "WindowJoin | MultiJoin"
     side: int
     labels: tuple[int, ...]
     routing: Routing
     # Numbers of the shards of each Spark task, where hot keys are looked for.
-    tasks: tuple[tuple[int, ...], ...] = ()
+    tasks: Tasks = ()
     # Whether the last column of the user's rows says whose time is too far ahead of the clock.
     has_ahead: bool = False
 
@@ -202,27 +169,24 @@ class StreamShaper:
             chosen = is_let_in(Batch(arranged.rows, stream), self._left_or_right, let_in)
             arranged = arranged._replace(rows=arranged.rows.filter(pa.array(chosen)))
         split, spread = self._split(Batch(arranged.rows, stream), decided.hot)
-        fragments = [self.routing.fragment(i, self.side) for i in range(len(self.labels))]
+        n = len(self.labels)
+        fragments = [self.routing.fragment(i, self.side) for i in range(n)]
         latest, newest = reached or (arranged.latest, None)
-        seeks_hot_keys = bool(self.tasks) and decided.hot is not None
-        counts = stream.window_rows is not None
-        return Shaped(
-            rows=arranged.rows,
-            split=split,
-            fragments=fragments,
-            loose=self._loose(arranged, part),
-            total=rows.num_rows,
-            nulls=arranged.nulls,
-            known=self._known(decided.hot) if seeks_hot_keys else [""] * len(self.labels),
-            latest=latest,
-            newest=newest,
-            ahead=arranged.ahead,
-            dropped=came - arranged.rows.num_rows,
-            let_in=let_in,
-            orders=self._orders(arranged, split, fragments) if counts else None,
-            spread=spread,
-            task_rows=self._task_rows(split, spread) if seeks_hot_keys else None,
-        )
+        fields = {
+            "loose": self._loose(arranged, part),
+            "total": rows.num_rows,
+            "nulls": in_first(arranged.nulls, n),
+            "ahead": in_first(arranged.ahead, n),
+            "latest": NEVER if latest is None else latest,
+            "newest": NEVER if newest is None else newest,
+            "dropped": came - arranged.rows.num_rows,
+            "let_in": let_in,
+        }
+        if stream.window_rows is not None:
+            fields["order"] = self._orders(arranged, split, fragments)
+        if self.tasks and decided.hot is not None:
+            fields |= self._known_and_sent(decided.hot, split, spread)
+        return Shaped(arranged.rows, split, fragments, fields, spread)
 
     @property
     def _left_or_right(self) -> Side:
@@ -258,19 +222,16 @@ class StreamShaper:
                 return divided
         return self.routing.split(batch, self.side), None
 
-    def _known(self, known: Known | None) -> list[str]:
-        return [describe((known or {})[label]) for label in self.labels]
-
-    def _task_rows(self, split: Split, spread: Split | None) -> NDArray[np.int64]:
-        """Rows sent to the shards that share the task of each shard."""
-        n = len(self.labels)
+    def _known_and_sent(self, known: Known, split: Split, spread: Split | None) -> dict[str, Any]:
+        """What is known of hot keys, and rows sent: to shards that share a task, and to all."""
         sent = np.diff(split.begin)
         if spread is not None:
-            sent = sent + np.diff(spread.begin).reshape(2, n).sum(axis=0)
-        task_rows = np.zeros(n, np.int64)
+            sent = sent + np.diff(spread.begin).reshape(2, len(self.labels)).sum(axis=0)
+        task_rows = np.zeros(len(self.labels), np.int64)
         for shards in map(list, self.tasks):
             task_rows[shards] = sent[shards].sum()
-        return task_rows
+        texts = [describe_hot(known[label]) for label in self.labels]
+        return {"known": texts, "task_rows": task_rows, "all_rows": int(sent.sum())}
 
     def _loose(self, arranged: Arranged, part: int) -> list[bytes | None]:
         """Rows that can match nothing: to one shard, the same one if the task is run again."""
@@ -286,3 +247,16 @@ class StreamShaper:
             mine[split.positions[split.begin[fragment] : split.begin[fragment + 1]]] = True
             blobs.append(arranged.order(mine).to_bytes())
         return blobs
+
+
+@dataclass(frozen=True)
+class StreamOperator(Operator):
+    """A join of streams, whose rows go where the routing sends them."""
+
+    join: "WindowJoin | MultiJoin"
+
+    def shaper(
+        self, side: int, labels: tuple[int, ...], routing: Routing, tasks: Tasks, has_ahead: bool
+    ) -> StreamShaper:
+        """What shapes the rows of an input."""
+        return StreamShaper(self.join, side, labels, routing, tasks, has_ahead)

@@ -1,4 +1,9 @@
-"""What the checkpoint of a query says of its batches, and which file of it cannot be read.
+"""Checkpoints: what one says of its batches, how to go on with other partitions, what is damaged.
+
+Spark fixes the number of state partitions when a query first starts. Its own offline repartitioning
+moves the state of a stopped query to another number of them. `rescale` does what it leaves to the
+caller: to look first whether it can succeed, since a failed try blocks the query, and to keep the
+log of a file sink without gaps.
 
 Where a file is damaged, Spark's own words are such as "Input length = 1" or "assertion failed". So
 the files are looked at after a query has failed, and only on this machine's disks. A commit that
@@ -6,20 +11,27 @@ was cut short is Spark's to mend.
 """
 
 import json
+import logging
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from streamjoin.errors import ConfigError, StateError
+from streamjoin.errors import ConfigError, EngineError, StateError
+from streamjoin.spark.failures import root_cause
+from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.session import STATE_SETTINGS, STATE_STORE
 
+logger = logging.getLogger(__name__)
+
 _PROVIDER: Final = f"{STATE_STORE}providerClass"
+_FORMAT: Final = f"{STATE_STORE}checkpointFormatVersion"
 
 
 @dataclass(frozen=True)
@@ -147,8 +159,9 @@ def damage(checkpoint: str) -> str | None:
 
 
 def _unreadable(folder: Path) -> Iterator[str]:
-    files = [path for log in _LOGS for path in sorted(folder.glob(f"{log}/*")) if _is_entry(path)]
-    for path in [folder / "metadata", *files]:
+    files = [path for log in _LOGS for path in sorted(folder.glob(f"{log}/*")) if path.is_file()]
+    entries = [path for path in files if re.fullmatch(r"\d+(\.compact)?", path.name)]
+    for path in [folder / "metadata", *entries]:
         if path.exists() and not _is_readable(path):
             yield f"its file {path.relative_to(folder)} cannot be read"
 
@@ -161,10 +174,6 @@ def _missing(folder: Path) -> str | None:
     )
     last = max(finished, default=-1)
     return None if last < 0 or last in begun else f"its file offsets/{last} is missing"
-
-
-def _is_entry(path: Path) -> bool:
-    return path.is_file() and re.fullmatch(r"\d+(\.compact)?", path.name) is not None
 
 
 def _is_readable(path: Path) -> bool:
@@ -181,3 +190,99 @@ def _is_readable(path: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         return False
     return True
+
+
+def rescale(
+    spark: SparkSession, checkpoint: str | Path, partitions: int, *, output: str | Path | None
+) -> None:
+    """Change the number of partitions of a stopped query; its shards and state stay what they are.
+
+    The next start of the query goes on where it stopped, with that many tasks in every micro-batch.
+    A call that was cut short is completed by the same call.
+
+    Parameters
+    ----------
+    spark
+        A classic session that sees the checkpoint; Spark Connect cannot do this.
+    checkpoint
+        The query's ``checkpointLocation``.
+    partitions
+        The new number of partitions, at most the number of shards to be of use.
+    output
+        Folder of the query's file sink, None if it writes elsewhere. Moving the state takes a batch
+        number of its own, and a file sink does not go on over a number that its log lacks.
+
+    Raises
+    ------
+    ConfigError
+        If an argument is not allowed.
+    StateError
+        If the query runs, or has a batch or an earlier rescale to finish first.
+    EngineError
+        If Spark fails at it; the same call may be repeated.
+
+    Examples
+    --------
+    >>> import streamjoin as sj
+    >>> sj.rescale(getfixture("spark"), "no/such/folder", 4, output=None)
+    Traceback (most recent call last):
+    ...
+    streamjoin.errors.ConfigError: checkpoint: got 'no/such/folder'; allowed: ...
+    """
+    if not isinstance(partitions, int) or isinstance(partitions, bool) or partitions < 1:
+        raise ConfigError.at("partitions", repr(partitions), "a whole number from 1")
+    if is_connect(spark):
+        raise ConfigError.at("spark", "a Spark Connect session", "a classic one")
+    log = CheckpointLog.read(spark, str(checkpoint))
+    if any(query.id == log.query for query in spark.streams.active):
+        raise StateError(f"checkpoint: its query {log.query} is running; stop it first")
+    sink = None if output is None else _sink_log(spark, str(output), log)
+    if log.partitions[log.committed] != partitions:
+        log.refuse_unfinished(partitions)
+        _repartition(spark, str(checkpoint), partitions, log.format)
+        log = CheckpointLog.read(spark, str(checkpoint))
+    if sink is not None:
+        gateway: Any = spark.sparkContext._gateway
+        status = gateway.jvm.org.apache.spark.sql.execution.streaming.sinks.SinkFileStatus
+        for batch in log.moves:
+            sink.add(batch, gateway.new_array(status, 0))  # an entry that is there stays as it is
+
+
+def _repartition(spark: SparkSession, checkpoint: str, partitions: int, version: str) -> None:
+    with _setting(spark, _FORMAT, version):
+        try:
+            spark._streamingCheckpointManager.repartition(checkpoint, partitions)
+        except Exception as error:
+            raise EngineError(
+                f"rescale: Spark could not move the state: {root_cause(error)}"
+            ) from error
+    logger.info("the query of %s has %d partitions from now on", checkpoint, partitions)
+
+
+def _sink_log(spark: SparkSession, output: str, log: CheckpointLog) -> Any:
+    """Spark's own log of a file sink; it knows when to merge entries."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{output}/_spark_metadata")
+    if path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path):
+        sinks = jvm.org.apache.spark.sql.execution.streaming.sinks
+        version, nothing = sinks.FileStreamSinkLog.VERSION(), jvm.scala.Option.empty()
+        found = sinks.FileStreamSinkLog(version, spark._jsparkSession, path.toString(), nothing)
+        if found.getLatestBatchId().getOrElse(None) in log.last_written:
+            return found
+    raise ConfigError.at(
+        "output", repr(output), "the folder that the query's file sink writes, or None"
+    )
+
+
+@contextmanager
+def _setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
+    """Make a setting for a while."""
+    kept = dict(spark.conf.getAll).get(key)
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        if kept is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, kept)

@@ -11,14 +11,12 @@ threads cannot be counted, Spark's own daemon runs instead.
 import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from streamjoin.errors import EngineError
-from streamjoin.spark.startup import without_archives
+from streamjoin.spark.worker import redirected, without_archives
 
 NEEDED: Final = (
     "numpy",  # has threads if Spark's tasks have several cores, so it is asked first
@@ -56,24 +54,11 @@ def _require_one_thread() -> None:
         raise EngineError("a process with other threads should not fork")
 
 
-@contextmanager
-def _output_to_errors() -> Iterator[None]:
-    """Keep standard output clean: Spark expects the daemon's port there and nothing else."""
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
-
-
 def _main() -> None:
     sys.path[:] = without_archives(sys.path)
     if sys.argv[1:] == ["pyspark.worker"]:
         try:
-            with _output_to_errors():
+            with redirected(1, 2):  # Spark expects the daemon's port there and nothing else
                 warm_up()
         except Exception as error:
             sys.stderr.write(f"streamjoin: Spark's own daemon runs instead, for {error!r}\n")

@@ -1,10 +1,10 @@
-"""Spark's errors, condensed to the sentence that a user can act on."""
+"""Spark's errors, condensed to the sentence that a user can act on; secret values are left out."""
 
 import logging
 import re
+from typing import Final
 
 from streamjoin import errors
-from streamjoin.spark.secrets import hide
 
 PREFIXES = (
     r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ",
@@ -15,6 +15,15 @@ PREFIXES = (
 FULL = "No space left on device"
 VAGUE = ".UNCATEGORIZED]"
 """Spark's word for a failure whose cause says more than it does."""
+
+_HIDDEN: Final = "***"
+_PASSWORD: Final = re.compile(
+    r"""(?:password|secret)\s*=\s*(?:"((?:[^"\\]|\\.)+)"|'((?:[^'\\]|\\.)+)'|([^\s;"']+))""",
+    re.IGNORECASE,
+)
+_SHORTEST: Final = 4
+"""Characters: what is shorter is in many words, and to hide it there would tell it."""
+_kept: Final[set[str]] = set()
 
 
 def root_cause(error: BaseException) -> str:
@@ -93,3 +102,24 @@ def hush() -> None:
 
     for context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(context).setLevel(logging.CRITICAL)
+
+
+def keep(value: str) -> str:
+    """Remember that a value is secret, and so are the passwords in it; return it."""
+    parts = {value, *(part for found in _PASSWORD.findall(value) for part in found)}
+    _kept.update(part for part in parts if len(part) >= _SHORTEST)
+    return value
+
+
+def hide(text: str) -> str:
+    """A text without secret values.
+
+    Examples
+    --------
+    >>> _ = keep('PlainLoginModule required username="ada" password="t0ps3cret";')
+    >>> hide("login of ada with t0ps3cret failed")
+    'login of ada with *** failed'
+    """
+    for value in sorted(_kept, key=len, reverse=True):
+        text = text.replace(value, _HIDDEN)
+    return text

@@ -1,42 +1,36 @@
 """Joins on Spark DataFrames: what users call."""
 
-import uuid
 from dataclasses import replace
 from typing import Literal
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, DoubleType
 
 from streamjoin._typing import SIDES
 from streamjoin.budget import Budget
-from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import JoinPlan
-from streamjoin.joins.base import WEIGHT
+from streamjoin.joins.channel import Channel
 from streamjoin.joins.columns import SIDE_NAMES
-from streamjoin.joins.packing import StreamShaper
-from streamjoin.joins.routing import ByKey, Routing, copies, grid_for
+from streamjoin.joins.folders import LateSink
+from streamjoin.joins.routing import ByKey, Routing, grid_for
 from streamjoin.joins.window.arguments import Both, On, Window, resolve
 from streamjoin.joins.window.settings import WindowJoin
+from streamjoin.joins.window.shard import WindowOperator
 from streamjoin.joins.window.spread_join import can_spread
 from streamjoin.shedding.limits import Shed
-from streamjoin.spark.channel import Channel, find_folder
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
-from streamjoin.spark.labels import shard_labels
-from streamjoin.spark.late import LateSink
 from streamjoin.spark.operator import (
     Division,
     Input,
     arrow_schema,
+    check_limits,
     check_name,
+    find_folder,
+    known_costs,
     operate,
-    refuse_budget,
-    refuse_freshness,
+    prepare_and_divide,
 )
-from streamjoin.spark.plans import COUNTERS, remember
-from streamjoin.spark.processor import Shard
-from streamjoin.spark.rows import OutputForm
 
 
 def join(
@@ -208,63 +202,37 @@ def join(
         time_zone=_time_zone(left, where), naming=naming,
     )  # fmt: skip
     settings, ahead_us = resolved.join, check_ahead(ahead, left)
-    if budget is not None:
-        refuse_budget(budget, left)
-    if any(age is not None for age in settings.freshness_us):
-        refuse_freshness(left)
+    is_fresh = any(age is not None for age in settings.freshness_us)
+    check_limits(left, budget, has_freshness=is_fresh)
     _refuse_collations(settings, left, right)
     check_name(name, left, right)
-    late = None
-    if late_rows is not None:
-        inputs = dict(zip(SIDE_NAMES, settings.streams, strict=True))
-        late = LateSink.at(late_rows, name, inputs, naming)
-    division = Division.of(shards, spark, streaming=left.isStreaming)
-    routing = _routing(settings, division.n_shards, _rates(rates))
-    calibration = load()
-    if calibration is not None:
-        settings = replace(settings, operations=calibration.operations)
-    if settings.shedding is not None:
-        limits = settings.shedding.over_shards(routing.n_shards, division.n_cores, copies(routing))
-        settings = replace(settings, shedding=limits)
+    streams = dict(zip(SIDE_NAMES, settings.streams, strict=True))
+    late = LateSink.at(late_rows, name, streams, naming)
+    division = prepare_and_divide(shards, spark, streaming=left.isStreaming)
+    n_shards, relative_rates = division.n_shards, _rates(rates)
+    routing: Routing = ByKey(n_shards)
+    if not settings.left.key:
+        routing = grid_for(n_shards, settings.how, relative_rates)
+    division = replace(division, n_shards=routing.n_shards)
+    settings = replace(settings, operations=known_costs()).over_shards(routing, division.n_cores)
     resolved = replace(resolved, join=settings)
-    channel = _channel(hot_keys, settings, replace(division, n_shards=routing.n_shards), left, name)
-    tasks = () if channel is None else channel.tasks
-    join_id = uuid.uuid4().hex
-    remember(
-        join_id,
-        JoinPlan(
-            name,
-            resolved,
-            routing,
-            division.n_partitions,
-            left.isStreaming,
-            late.folder if late else None,
-            channel.folder if channel and tasks else None,
-            budget,
-        ),
+    channel = _channel(hot_keys, settings, division, left, name)
+    plan = JoinPlan(
+        name,
+        resolved,
+        routing,
+        division.n_partitions,
+        left.isStreaming,
+        late.folder if late else None,
+        channel.folder if channel and channel.tasks else None,
+        budget,
     )
-    labels = tuple(shard_labels(routing.n_shards))
-    shard = Shard(
-        join=settings,
-        labels=labels,
-        routing=routing,
-        form=OutputForm(settings.output, _output_types(settings, left, right), COUNTERS + join_id),
-        agreed={**settings.describe(), "shards": routing.describe()},
-        join_id=join_id,
-        late=late,
-        channel=channel,
-    )
-    has_ahead = ahead_us is not None
-    inputs_of = [
-        Input(
-            frame,
-            StreamShaper(settings, side, labels, routing, tasks, has_ahead=has_ahead),
-            settings.streams[side].time,
-            ahead_us,
-        )
-        for side, frame in zip(SIDES, (left, right), strict=True)
+    inputs = [
+        Input(frame, stream.time, ahead_us)
+        for frame, stream in zip((left, right), settings.streams, strict=True)
     ]
-    result = operate(shard, inputs_of, name)
+    operator = WindowOperator(settings)
+    result = operate(operator, inputs, plan, division, late=late, channel=channel)
     if resolved.rest is None:
         return result
     return filtered(result, _columns_by_side(settings), resolved.rest)
@@ -277,7 +245,10 @@ def _channel(
     live = frame.isStreaming
     may_spread = live and can_spread(join) and len(division.tasks) > 1
     has_gate = live and join.shedding is not None and join.shedding.has_gate
-    folder = find_folder(asked, frame.sparkSession, may_spread or has_gate)
+    if asked is False:
+        return None
+    allowed, wanted = "a folder that all machines see, or False", may_spread or has_gate
+    folder = find_folder(asked, "hot_keys", allowed, frame.sparkSession, wanted=wanted)
     if folder is None:
         return None
     tasks = division.tasks if may_spread else ()
@@ -303,10 +274,6 @@ def _rates(rates: object) -> tuple[float, float]:
     if numbers and all(isinstance(r, int | float) and 0 < r < float("inf") for r in rates):  # type: ignore[attr-defined]
         return float(rates[0]), float(rates[1])  # type: ignore[index]
     raise ConfigError.at("rates", repr(rates), "a pair (left, right) of positive numbers")
-
-
-def _routing(join: WindowJoin, n_shards: int, rates: tuple[float, float]) -> Routing:
-    return ByKey(n_shards) if join.left.key else grid_for(n_shards, join.how, rates)
 
 
 def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
@@ -335,18 +302,3 @@ def _refuse_collations(join: WindowJoin, left: DataFrame, right: DataFrame) -> N
         used += [("where", column.side, column.position) for column in join.predicate.columns()]
     for argument, side, position in used:
         refuse_collation(frames[side], position, argument)
-
-
-def _output_types(settings: WindowJoin, left: DataFrame, right: DataFrame) -> tuple[DataType, ...]:
-    fields = left.schema.fields, right.schema.fields
-    kinds: list[DataType] = []
-    for column in settings.output:
-        if column.position == WEIGHT:
-            kinds.append(DoubleType())
-            continue
-        kind = fields[column.side][column.position].dataType
-        if column.type != settings.streams[column.side].schema.types[column.position]:
-            assert column.other is not None
-            kind = fields[1 - column.side][column.other].dataType
-        kinds.append(kind)
-    return tuple(kinds)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -81,13 +82,13 @@ def as_active(spark: "SparkSession") -> Iterator[None]:
             sessions.clearActiveSession()
 
 
+@dataclass
 class RowRange(InputPartition):
     """Rows ``first`` to ``last`` (exclusive), for one task, of the stream begun at ``start_us``."""
 
-    def __init__(self, first: int, last: int, start_us: int) -> None:
-        self.first = first
-        self.last = last
-        self.start_us = start_us
+    first: int
+    last: int
+    start_us: int
 
 
 class GeneratorSource(DataSource):

@@ -10,11 +10,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from streamjoin._private import cache_folder
 from streamjoin.errors import ConfigError, EngineError
-from streamjoin.spark.columns import named, naming_of
-from streamjoin.spark.pair_id import pair_id_of
+from streamjoin.spark.columns import as_json, named, naming_of, pair_id_of
 from streamjoin.spark.pipeline import Sink, Source
-from streamjoin.spark.sinks.values import as_json
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -31,10 +30,7 @@ KEY: Final = "key"
 def jars_folder() -> Path:
     """Where ``make jars`` puts what it gets."""
     said = os.environ.get("STREAMJOIN_JARS")
-    if said:
-        return Path(said).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "streamjoin" / "jars"
+    return Path(said).expanduser() if said else cache_folder() / "jars"
 
 
 def connector_jars() -> list[Path]:

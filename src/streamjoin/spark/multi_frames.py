@@ -1,41 +1,32 @@
 """`sj.multi_join`: joins of many streams on Spark DataFrames."""
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DoubleType, LongType
+from pyspark.sql import DataFrame
 
 from streamjoin.budget import Budget
-from streamjoin.calibration import load
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import MultiPlan, operator_name
-from streamjoin.joins.base import WEIGHT, OutputColumn
+from streamjoin.joins.channel import Channel
+from streamjoin.joins.folders import LateSink
 from streamjoin.joins.multi.arguments import ResolvedPlan, Selectivities, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany, check_streams
-from streamjoin.joins.multi.operators import NEWEST, REACHED, Step, prefixed
-from streamjoin.joins.multi.settings import MultiJoin
-from streamjoin.joins.packing import StreamShaper
-from streamjoin.joins.routing import ByKey, Routing, shares_for
-from streamjoin.spark.channel import Channel, find_folder
+from streamjoin.joins.multi.operators import prefixed
+from streamjoin.joins.multi.shard import PlanOperator
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
-from streamjoin.spark.folders import reachable
-from streamjoin.spark.late import LateSink
 from streamjoin.spark.operator import (
     Division,
     Input,
     arrow_schema,
+    check_limits,
     check_name,
+    find_folder,
+    known_costs,
     operate,
-    refuse_budget,
-    refuse_freshness,
+    prepare_and_divide,
 )
-from streamjoin.spark.plans import COUNTERS, remember
-from streamjoin.spark.processor import Shard
-from streamjoin.spark.rows import OutputForm
 from streamjoin.windows import Rows
 
 
@@ -174,31 +165,31 @@ def multi_join(
     n_steps = len(resolved.steps)
     for called in (name, *(f"{name} {i}" for i in range(1, n_steps))):
         check_name(called, *frames)
-    if budget is not None:
-        refuse_budget(budget, frames[0])
-    if resolved.steps[-1].join.freshness:
-        refuse_freshness(frames[0])
+    check_limits(frames[0], budget, has_freshness=bool(resolved.steps[-1].join.freshness))
     for one in resolved.keys.classes:
         for stream, key in one.columns.items():
             refuse_collation(streams[stream], streams[stream].columns.index(key))
     streaming = frames[0].isStreaming
     inputs = {i.name: i.stream for step in resolved.steps for i in step.join.inputs if not i.end}
-    late = None if late_rows is None else LateSink.at(late_rows, name, inputs, naming)
-    division = Division.of(shards, spark, streaming=streaming)
-    resolved = _over_shards(_calibrated(resolved), division.n_shards, division.n_cores)
-    folder = _shared_folder(shared, spark, budget, n_steps)
+    late = LateSink.at(late_rows, name, inputs, naming)
+    division = prepare_and_divide(shards, spark, streaming=streaming)
+    resolved = _over_shards(resolved, division)
+    has_budget, allowed = budget is not None, "a folder that all machines see"
+    folder = find_folder(shared, "shared", allowed, spark, wanted=has_budget)
+    if folder is None and has_budget and n_steps > 1:
+        raise ConfigError.at(
+            "shared",
+            "no folder for a budget of joins on different keys",
+            f"{allowed}, or spark.sql.streaming.checkpointLocation set",
+        )
     channel = None
-    if folder is not None:
-        channel = Channel(folder, name, division.labels, n_operators=n_steps)
     made: list[DataFrame] = []
     for number, step in enumerate(resolved.steps):
-        called = operator_name(name, number, n_steps)
-        frames = [streams[s] if isinstance(s, str) else made[s] for s in step.sources]
         plan_made = MultiPlan(
-            called,
+            operator_name(name, number, n_steps),
             resolved,
             number,
-            division.n_shards,
+            step.join.routing(division.n_shards),
             division.n_partitions,
             streaming,
             late.folder if late else None,
@@ -206,129 +197,47 @@ def multi_join(
             where,
             folder,
         )
-        made.append(_operator(step, frames, division.labels, late, channel, plan_made, ahead_us))
+        if folder is not None:
+            channel = Channel(folder, name, division.labels, n_operators=n_steps, operator=number)
+        operator = PlanOperator(step.join, (resolved.tree, step.nodes) if n_steps > 1 else None)
+        given = [
+            Input(streams[source], one.stream.time, ahead_us)
+            if isinstance(source, str)
+            else Input(made[source])
+            for source, one in zip(step.sources, step.join.inputs, strict=True)
+        ]
+        made.append(operate(operator, given, plan_made, division, late=late, channel=channel))
     result = made[-1]
     if where is None:
         return result
     if not isinstance(where, str) or not where.strip():
         raise ConfigError.at("where", repr(where), "a SQL condition such as 'a.x < b.y'")
-    return filtered(result, _columns_by_stream(resolved), where)
+    return filtered(result, _columns_by_stream(resolved, streams), where)
 
 
-def _operator(
-    step: Step,
-    frames: list[DataFrame],
-    labels: tuple[int, ...],
-    late: LateSink | None,
-    channel: Channel | None,
-    plan: MultiPlan,
-    ahead_us: int | None,
-) -> DataFrame:
-    join_id = uuid.uuid4().hex
-    remember(join_id, plan)
-    join = step.join
-    if len(plan.resolved.steps) > 1:
-        join = replace(join, plan=(plan.resolved.tree, step.nodes))
-    routing: Routing = ByKey(len(labels))
-    if join.attributes:
-        routing = shares_for(len(labels), join.attributes, len(frames))
-    shard = Shard(
-        join=join,
-        labels=labels,
-        routing=routing,
-        form=_form(join, frames, COUNTERS + join_id),
-        agreed={**join.describe(), "shards": routing.describe()},
-        join_id=join_id,
-        late=late,
-        channel=None if channel is None else replace(channel, operator=plan.step),
-    )
-    inputs = []
-    for number, (frame, one) in enumerate(zip(frames, join.inputs, strict=True)):
-        bound_us = ahead_us if one.end is None else None
-        shaper = StreamShaper(join, number, labels, routing, has_ahead=bound_us is not None)
-        inputs.append(Input(frame, shaper, one.stream.time, bound_us))
-    return operate(shard, inputs, plan.name)
-
-
-def _shared_folder(
-    asked: str | None, spark: SparkSession, budget: Budget | None, n_steps: int
-) -> str | None:
-    """The folder through which operators speak and tell what they decide."""
-    given = None if asked is None else reachable(asked, "shared", "a folder that all machines see")
-    if budget is None:
-        return None
-    folder = given or find_folder(None, spark, wanted=True)
-    if folder is None and n_steps > 1:
-        raise ConfigError.at(
-            "shared",
-            "no folder for a budget of joins on different keys",
-            "a folder that all machines see, or spark.sql.streaming.checkpointLocation set",
-        )
-    return folder
-
-
-def _form(join: MultiJoin, frames: list[DataFrame], counters: str) -> OutputForm:
-    types: list[DataType] = []
-    for one in join.output:
-        known = one.position >= 0
-        plain = DoubleType() if one.position == WEIGHT else LongType()
-        types.append(frames[one.side].schema.fields[one.position].dataType if known else plain)
-    columns, marks = join.output, 0
-    if join.is_partial:
-        added = (OutputColumn(0, WEIGHT, mark, pa.int64()) for mark in (REACHED, NEWEST))
-        columns = (*columns, *added)
-        types += [LongType(), LongType()]
-        marks = 2
-    return OutputForm(columns, tuple(types), counters, join.counter_names, marks)
-
-
-def _calibrated(resolved: ResolvedPlan) -> ResolvedPlan:
-    """With what operations cost on this machine, if somebody has measured it."""
-    calibration = load()
-    if calibration is None:
-        return resolved
-    steps = (
-        replace(step, join=replace(step.join, operations=calibration.operations))
-        for step in resolved.steps
-    )
+def _over_shards(resolved: ResolvedPlan, division: Division) -> ResolvedPlan:
+    """With the settings of one shard, and what operations cost on this machine."""
+    costs, steps = known_costs(), []
+    for step in resolved.steps:
+        routing = step.join.routing(division.n_shards)
+        join = step.join.over_shards(routing, division.n_cores)
+        steps.append(replace(step, join=replace(join, operations=costs)))
     return replace(resolved, steps=tuple(steps))
 
 
-def _over_shards(resolved: ResolvedPlan, n_shards: int, cores: int) -> ResolvedPlan:
-    """The part of the limits that one shard has."""
-    return replace(
-        resolved, steps=tuple(_step_over_shards(s, n_shards, cores) for s in resolved.steps)
-    )
-
-
-def _step_over_shards(step: Step, n_shards: int, cores: int) -> Step:
-    join = step.join
-    states = tuple(None if n is None else max(1, -(-n // n_shards)) for n in join.states)
-    limits = None if join.limits is None else join.limits.over_shards(n_shards, cores)
-    return replace(step, join=replace(join, states=states, limits=limits))
-
-
-def _columns_by_stream(resolved: ResolvedPlan) -> dict[str, dict[str, str]]:
+def _columns_by_stream(
+    resolved: ResolvedPlan, streams: Mapping[str, DataFrame]
+) -> dict[str, dict[str, str]]:
     """The result's columns of each stream, by what the stream calls them."""
     shared = resolved.keys.shared
     merged = {c for one in resolved.keys.classes for c in one.columns.items()} if shared else set()
     return {
         stream: {
             name: name if (stream, name) in merged else prefixed(stream, name)
-            for name in _columns_of(resolved, stream)
+            for name in frame.columns
         }
-        for stream in resolved.tree.names
+        for stream, frame in streams.items()
     }
-
-
-def _columns_of(resolved: ResolvedPlan, stream: str) -> list[str]:
-    found = (
-        one.stream.schema.names
-        for step in resolved.steps
-        for one in step.join.inputs
-        if one.end is None and one.name == stream
-    )
-    return list(next(found))
 
 
 def _refuse_other_frames(streams: Mapping[str, DataFrame]) -> None:

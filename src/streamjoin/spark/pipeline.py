@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError
+from streamjoin.spark.columns import with_pair_id
 from streamjoin.spark.frames import join
-from streamjoin.spark.pair_id import with_pair_id
 from streamjoin.spark.sql import run_query
 from streamjoin.spark.table_frames import table_join
 from streamjoin.sql_text.query import Query

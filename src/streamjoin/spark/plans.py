@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 
 from streamjoin.explanations.plans import AnyPlan
 from streamjoin.spark.requirements import is_connect
+from streamjoin.spark.rows import COUNTERS
 
 if TYPE_CHECKING:
     from streamjoin.sql_text.query_plan import QueryPlan
 
-COUNTERS: Final = "_counters_"
 _MARK: Final = re.compile(COUNTERS + r"([0-9a-f]{32})")
 _MAX_PLANS: Final = 1024
 _PLANS: dict[str, AnyPlan] = {}

@@ -6,7 +6,6 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal
 
 from pyspark.sql import SparkSession
@@ -19,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.explanation import explain_plans
-from streamjoin.explanations.plans import AnyPlan, TablePlan
+from streamjoin.explanations.plans import TablePlan
 from streamjoin.metrics.progress import is_batch, read_progress
 from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
 from streamjoin.metrics.records import Started
@@ -109,12 +108,7 @@ class Recording:
     def __enter__(self) -> "Recording":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
@@ -138,9 +132,7 @@ class RecordListener(StreamingQueryListener):
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Note when it was, and what runs it: that may be over when its first batch is told."""
-        name, run = event.name or str(event.id), str(event.runId)
-        started = Started(name, run, round(time.time(), 3))
-        self._started[run] = started, _execution(self._spark, str(event.id))
+        self._begun(str(event.runId), event.name or str(event.id), str(event.id))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Record a batch."""
@@ -152,10 +144,10 @@ class RecordListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Record that it has stopped, and forget it."""
         run = str(event.runId)
-        known = self._started.get(run)
-        is_new = run not in self._recorders and known is not None and known[1] is not None
-        if is_new and known is not None and _plans_in(known[1]):  # it failed in its first batch
-            self._recorder({"runId": run, "id": str(event.id), "name": known[0].query})
+        started, execution = self._started.get(run, (None, None))
+        failed_at_once = run not in self._recorders and execution is not None
+        if started is not None and failed_at_once and plans_of(_text_of(execution)):
+            self._recorder({"runId": run, "id": str(event.id), "name": started.query})
         recorder = self._recorders.pop(run, None)
         self._started.pop(run, None)
         if recorder is not None:
@@ -170,15 +162,18 @@ class RecordListener(StreamingQueryListener):
     def _over(self) -> set[str]:
         return set(self._started) - {str(query.runId) for query in self._spark.streams.active}
 
+    def _begun(self, run: str, name: str, query_id: str) -> tuple[Started, Any]:
+        """When a query was started, or first heard of if that was before, and what runs it."""
+        if run not in self._started:
+            started = Started(name, run, round(time.time(), 3))
+            self._started[run] = started, _execution(self._spark, query_id)
+        return self._started[run]
+
     def _recorder(self, document: dict[str, Any]) -> Recorder:
         run = document["runId"]
         if run not in self._recorders:
             name = document.get("name") or document["id"]
-            known = self._started.get(run)
-            if known is None:  # it was started before the recording
-                started = Started(name, run, round(time.time(), 3))
-                known = started, _execution(self._spark, document["id"])
-            started, execution = known
+            started, execution = self._begun(run, name, document["id"])
             to_files = self._to_file(name, document["id"], execution)
             if to_files and execution is not None:
                 started = self._explained(started, execution)
@@ -189,7 +184,7 @@ class RecordListener(StreamingQueryListener):
 
     def _explained(self, started: Started, execution: Any) -> Started:
         """With what the query will do, in words and drawn."""
-        plans = [plan for plan in _plans_in(execution) if not isinstance(plan, TablePlan)]
+        plans = [plan for plan in plans_of(_text_of(execution)) if not isinstance(plan, TablePlan)]
         budgets = [plan.budget.describe() for plan in plans if plan.budget is not None]
         started = replace(started, budget="; ".join(dict.fromkeys(budgets)))
         try:
@@ -224,10 +219,6 @@ def _text_of(execution: Any) -> str:
         return str(execution.logicalPlan().toString())
     except Exception:
         return ""
-
-
-def _plans_in(execution: Any) -> list[AnyPlan]:
-    return plans_of(_text_of(execution))
 
 
 def _checkpoint(execution: Any) -> Path | None:

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 
 from streamjoin.budget import Budget, refuse_too_much
 from streamjoin.errors import ConfigError, EngineError
-from streamjoin.spark.masters import executor_cores
-from streamjoin.spark.session import STATE_SETTINGS
-from streamjoin.spark.startup import hasten
+from streamjoin.spark.session import STATE_SETTINGS, executor_cores
+from streamjoin.spark.worker import hasten
 
 logger = logging.getLogger(__name__)
 
@@ -39,18 +38,24 @@ def prepare(spark: SparkSession, *, streaming: bool = True) -> int:
         hasten(spark.sparkContext)
     if not streaming:
         return int(str(spark.conf.get(_PARTITIONS)))
-    made = _explicit(spark)  # asked for once: each setting is a call into the JVM
+    # What somebody set, without defaults; asked for once: each setting is a call into the JVM.
+    made = dict(spark.conf.getAll)
     for key, value in STATE_SETTINGS.items():
-        _want(spark, key, value, made.get(key))
+        if key not in made:
+            _set(spark, key, value)
+        elif made[key] != value:
+            raise ConfigError.at(
+                key, repr(made[key]), f"{value!r} (set it before the query starts)"
+            )
     if _PARTITIONS not in made:
         # Spark's default of 200 would run 200 stateful tasks in every micro-batch.
         _set(spark, _PARTITIONS, str(n_cores(spark)))
     return int(str(spark.conf.get(_PARTITIONS)))
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """Whether a session talks to its Spark through Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
+def is_connect(of_spark: object) -> bool:
+    """Whether a session, or a frame of one, talks to its Spark through Spark Connect."""
+    return type(of_spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -61,7 +66,7 @@ def is_local(spark: SparkSession) -> bool:
 def has_fixed_partitions(spark: SparkSession) -> bool:
     """Whether a cluster's partitions were set, so that they outlast the executors of the moment."""
     master = str(spark.conf.get("spark.master", "local"))  # Connect has no context to ask
-    return not master.startswith("local") and _PARTITIONS in _explicit(spark)
+    return not master.startswith("local") and _PARTITIONS in dict(spark.conf.getAll)
 
 
 def n_cores(spark: SparkSession) -> int:
@@ -89,21 +94,9 @@ def _check_version(version: str) -> None:
         raise EngineError(f"Spark: got version {version}; allowed: {oldest} or newer")
 
 
-def _explicit(spark: SparkSession) -> dict[str, str]:
-    """Settings that somebody made; defaults are not among them."""
-    return dict(spark.conf.getAll)
-
-
 def _set(spark: SparkSession, key: str, value: str) -> None:
     logger.info("setting %s to %s for this session", key, value)
     spark.conf.set(key, value)
-
-
-def _want(spark: SparkSession, key: str, value: str, got: str | None) -> None:
-    if got is None:
-        _set(spark, key, value)
-    elif got != value:
-        raise ConfigError.at(key, repr(got), f"{value!r} (set it before the query starts)")
 
 
 def _check_workers(spark: SparkSession) -> None:

@@ -1,38 +1,69 @@
-"""The form in which results leave the stateful operator.
+"""The forms in which rows go to the stateful operator and results leave it.
 
-Columns of plain types leave as they are: frames whose columns are Arrow arrays, which Spark takes
-over without a copy (*flat*). PySpark converts nested values one row at a time in Python, so results
-with arrays, maps or structs leave as Arrow blobs instead and are unpacked by one more
-``mapInArrow`` (*blobs*). One extra row per shard and batch carries the counters as JSON, and after
-a tab what else the shard has to tell; `finish` adds up the counters with ``observe``, leaves the
-rest beside them as a list, and takes that row out.
+Map tasks pack rows before the shuffle (`Packer`). Result columns of plain types leave as they are:
+frames whose columns are Arrow arrays, which Spark takes over without a copy (*flat*). PySpark
+converts nested values one row at a time in Python, so results with arrays, maps or structs leave as
+Arrow blobs instead and are unpacked by one more ``mapInArrow`` (*blobs*). One extra row per shard
+and batch carries the counters as JSON, and after a tab what else the shard has to tell; `finish`
+adds up the counters with ``observe``, leaves the rest beside them as a list, and takes that row
+out.
 """
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BinaryType,
-    DataType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, DataType, LongType, StringType, StructField, StructType
 
 from streamjoin._names import backquoted
-from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.base import MARK, OutputColumn, typed
+from streamjoin.joins.channel import Channel, Run
+from streamjoin.joins.packed import PACKED_DDL
+from streamjoin.joins.packing import Decided, Shaper, pack
 from streamjoin.metrics import METRIC_NAMES, Details
 from streamjoin.metrics.progress import COUNTERS_FIELD, DETAILS_FIELD
-from streamjoin.spark.pack import unpacker
+from streamjoin.spark.worker import running, settle
 
+Batches = Iterable[pa.RecordBatch]
+
+COUNTERS: Final = "_counters_"
+"""How the column of a join's counters begins; its id follows."""
+TICK: Final = "tick"
+FIRST_TICK: Final = 4_102_444_800_000
+"""Of batch 0; later than any clock, by which ticks went in older checkpoints."""
+TICKING_DDL: Final = f"{PACKED_DDL}, {TICK} long"
 TAB: Final = "\t"
 _TAB: Final = "char(9)"  # in SQL, whatever the session's rules of escaping
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Packs the rows of one input; given to ``mapInArrow``."""
+
+    shaper: Shaper
+    channel: Channel | None = None
+    # Whether the number of the batch goes along, as the watermark of joins whose rows may wait.
+    ticks: bool = False
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Packed rows of one map task; called by Spark."""
+        context = TaskContext.get()
+        yield from self.pack(batches, context.partitionId() if context else 0, running())
+        settle()
+
+    def pack(self, batches: Batches, part: int, run: Run) -> Iterator[pa.RecordBatch]:
+        """Packed rows of one partition, in the order of its rows."""
+        began = time.time_ns() // 1000  # to read decisions is a part of what the task takes
+        decided = Decided() if self.channel is None else self.channel.at(run).decided()
+        for packed in pack(self.shaper, batches, part, decided, began):
+            tick = [FIRST_TICK + (run.batch or 0)] * packed.num_rows
+            yield packed.append_column(TICK, pa.array(tick)) if self.ticks else packed
 
 
 @dataclass(frozen=True)
@@ -49,16 +80,17 @@ class OutputForm:
         Name of the column for the counters.
     metrics
         Names of the counters, in order.
-    marks
-        How many of the last columns say how far the join has come, if another one needs that: the
-        row with the counters goes on with them, and in all others they are null.
     """
 
     columns: tuple[OutputColumn, ...]
     types: tuple[DataType, ...]
     counters: str
     metrics: tuple[str, ...] = METRIC_NAMES
-    marks: int = 0
+
+    @property
+    def marks(self) -> int:
+        """How many of the last columns say how far the join has come, if another one follows."""
+        return sum(column.position == MARK for column in self.columns)
 
     @property
     def flat(self) -> bool:
@@ -74,7 +106,8 @@ class OutputForm:
     def schema(self) -> StructType:
         """Spark schema of what the operator emits."""
         if self.flat:
-            kinds = [LongType() if _is_instant(c.type) else t for c, t in self._typed()]
+            both = zip(self.columns, self.types, strict=True)
+            kinds = [LongType() if _is_instant(c.type) else kind for c, kind in both]
             fields = [StructField(f"c{i}", kind) for i, kind in enumerate(kinds)]
         else:
             fields = [StructField("blob", BinaryType())]
@@ -100,8 +133,8 @@ class OutputForm:
         if not self.flat:
             blob = None
             if self.marks:
-                typed = [_as(a, c.type) for a, c in zip(row, self.columns, strict=True)]
-                rows = pa.RecordBatch.from_arrays(typed, schema=self.arrow)
+                values = [typed(a, c.type) for a, c in zip(row, self.columns, strict=True)]
+                rows = pa.RecordBatch.from_arrays(values, schema=self.arrow)
                 blob = rows.serialize().to_pybytes()
             row = [pa.array([blob], pa.binary())]
         told = json.dumps(list(counters)) + TAB + details.to_json()
@@ -114,8 +147,8 @@ class OutputForm:
         if not self.marks:
             rows = rows.filter(F.col(self.counters).isNull())
         if not self.flat:
-            fields = [StructField(f"c{i}", t) for i, (_, t) in enumerate(self._typed())]
-            rows = rows.select("blob").mapInArrow(unpacker(self.arrow), StructType(fields))
+            fields = [StructField(f"c{i}", kind) for i, kind in enumerate(self.types)]
+            rows = rows.select("blob").mapInArrow(self._unpack, StructType(fields))
         columns = []
         for i, column in enumerate(self.columns):
             value = F.col(f"c{i}")
@@ -124,12 +157,11 @@ class OutputForm:
             columns.append(value.alias(column.name))
         return rows.select(*columns)
 
-    def _typed(self) -> list[tuple[OutputColumn, DataType]]:
-        return list(zip(self.columns, self.types, strict=True))
-
-
-def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    return array if array.type == kind else array.cast(kind)
+    def _unpack(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Blobs to rows; given to ``mapInArrow``."""
+        for batch in batches:
+            for blob in batch.column("blob"):
+                yield pa.ipc.read_record_batch(blob.as_buffer(), self.arrow)
 
 
 def _totals(column: str, names: tuple[str, ...]) -> Column:

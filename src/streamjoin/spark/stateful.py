@@ -2,7 +2,7 @@
 
 For each query Spark starts a Python process in the driver, only to ask which state the operator
 has. It imports anew all that this module imports, so there is no Numba, Arrow or pandas here: the
-shard, and with it all that joins, is loaded when the first rows come.
+runner of shards, and with it all that joins, is loaded when the first rows come.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from streamjoin.spark.worker import settle
 if TYPE_CHECKING:
     import pandas as pd
 
-    from streamjoin.spark.processor import Shard
+    from streamjoin.spark.processor import ShardRunner
 
 # Types, not DDL text: PySpark would ask the JVM to parse text in every task.
 STATE_KEY: Final = StructType(
@@ -34,16 +34,16 @@ _SERIALIZER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
 
 class ShardProcessor(StatefulProcessor):
-    """Runs a `Shard` on its state in every micro-batch, and when the stream pauses if it is timed.
+    """Runs a shard on its state in every micro-batch, and when the stream pauses if it is timed.
 
-    The shard is unpickled when it is first needed.
+    Its runner is unpickled when it is first needed.
     """
 
-    def __init__(self, shard: "Shard") -> None:
-        self._pickled: bytes = _SERIALIZER.dumps(shard)
+    def __init__(self, runner: "ShardRunner") -> None:
+        self._pickled: bytes = _SERIALIZER.dumps(runner)
 
     @cached_property
-    def _shard(self) -> Any:
+    def _runner(self) -> Any:
         return _SERIALIZER.loads(self._pickled)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -68,5 +68,5 @@ class ShardProcessor(StatefulProcessor):
         from streamjoin.spark.processor import join_frames
 
         state = self._handle, self._windows
-        yield from join_frames(self._shard, state, int(key[0]), rows, times, end)
+        yield from join_frames(self._runner, state, int(key[0]), rows, times, end)
         settle()

@@ -1,33 +1,25 @@
 """`sj.table_join`: a stream with a table that memory does not hold."""
 
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import DataType
 
+from streamjoin._private import cache_folder
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
-from streamjoin.errors import ConfigError, DataError
+from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import TablePlan
-from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
 from streamjoin.joins.table.choosing import suited
-from streamjoin.joins.table.settings import STREAM, TableJoin
-from streamjoin.joins.table.shaping import TableShaper
+from streamjoin.joins.table.settings import STREAM
 from streamjoin.joins.table.shard import TableOperator
 from streamjoin.joins.window.arguments import not_negative
 from streamjoin.spark.columns import naming_of, refuse_collation
-from streamjoin.spark.operator import Division, Input, arrow_schema, check_name, operate
-from streamjoin.spark.plans import COUNTERS, plans_of, remember
-from streamjoin.spark.processor import Shard
+from streamjoin.spark.operator import Input, arrow_schema, check_name, operate, prepare_and_divide
+from streamjoin.spark.plans import plans_of
 from streamjoin.spark.requirements import refuse_too_much_memory
-from streamjoin.spark.rows import OutputForm
 from streamjoin.tables.access import TableAccess
 from streamjoin.tables.base import Table
 
@@ -149,46 +141,25 @@ def table_join(
     check_name(name, stream)
     access = TableAccess(
         table,
-        str(_folder(index_folder)),
+        str(cache_folder() / "tables" if index_folder is None else Path(index_folder).absolute()),
         memory=join.memory,
         refresh_us=None if refresh is None else not_negative(refresh, "refresh"),
         on_failure="stale" if on_failure == "stale" else "fail",
         stale_us=not_negative(max_staleness, "max_staleness"),
     )
-    division = Division.of(shards, spark, streaming=stream.isStreaming)
+    division = prepare_and_divide(shards, spark, streaming=stream.isStreaming)
     asked, join = join, suited(join, access.current().table)
     # By what was asked for too: another table must not make a query's checkpoint useless.
     is_timed = asked.may_wait or join.may_wait or on_failure == "stale"
     if is_timed:
         _refuse_two_waits(stream)
-    join = join.over_shards(division.n_shards, division.n_cores)
-    join_id = uuid.uuid4().hex
-    remember(
-        join_id,
-        TablePlan(
-            name,
-            join,
-            access,
-            division.n_shards,
-            division.n_partitions,
-            algorithm,
-            is_timed,
-            stream.isStreaming,
-        ),
+    routing = ByKey(division.n_shards)
+    join = join.over_shards(routing, division.n_cores)
+    plan = TablePlan(
+        name, join, access, routing, division.n_partitions, algorithm, is_timed, stream.isStreaming
     )
-    operator, routing = TableOperator(join, access), ByKey(division.n_shards)
-    shard = Shard(
-        join=operator,
-        labels=division.labels,
-        routing=routing,
-        form=OutputForm(
-            join.output, _types(join, stream), COUNTERS + join_id, operator.counter_names
-        ),
-        agreed={**join.describe(), "shards": routing.describe()},
-        join_id=join_id,
-        is_timed=is_timed,
-    )
-    return operate(shard, [Input(stream, TableShaper(join, division.labels, access))], name)
+    operator = TableOperator(join, access)
+    return operate(operator, [Input(stream)], plan, division, is_timed=is_timed)
 
 
 def _refuse_two_waits(stream: DataFrame) -> None:
@@ -201,28 +172,3 @@ def _refuse_two_waits(stream: DataFrame) -> None:
             'max_wait="0 seconds", no cpu budget and on_failure="fail" in all joins with tables but'
             " one",
         )
-
-
-def _folder(given: str | Path | None) -> Path:
-    """Where the index of the table's keys is kept: as it says, or where caches are."""
-    if given is not None:
-        return Path(given).absolute()
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches) / "streamjoin" / "tables"
-
-
-def _types(join: TableJoin, stream: DataFrame) -> tuple[DataType, ...]:
-    fields = stream.schema.fields
-    return tuple(
-        fields[c.position].dataType if c.side == STREAM else _spark_type(c) for c in join.output
-    )
-
-
-def _spark_type(column: OutputColumn) -> DataType:
-    try:
-        return from_arrow_type(column.type)
-    except PySparkTypeError:
-        raise DataError(
-            f"columns: the table's {column.name!r} is {column.type}, which Spark has no type for; "
-            "allowed: others (name those that you want), or another type in the table"
-        ) from None

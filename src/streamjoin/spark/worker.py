@@ -1,35 +1,39 @@
-"""What a join does to the Python worker that it runs in."""
+"""Python workers: how they start, for what they run, and what a join does to them.
+
+They must start soon, for Spark does not wait long for all of them. A streaming join has a worker on
+the driver, which tells Spark what state there is. Spark gives up on it if it has not connected
+after ten seconds; no setting changes that. The worker connects once it has imported PySpark, which
+Spark puts on its path as a zip file without compiled modules: so it compiles a hundred of them
+first. On a busy machine that takes longer than Spark waits. Where PySpark is installed, the same
+modules are there compiled, and a worker connects in a quarter of the time. `without_archives` runs
+before that, so nothing of PySpark is imported here at once.
+"""
 
 import gc
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from pyspark import TaskContext
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
-
-class Run(NamedTuple):
-    """What a task works for.
-
-    Parameters
-    ----------
-    query
-        Id of the query: one DataFrame may be started as several.
-    batch
-        Number of the micro-batch; None outside of one.
-    attempt
-        Tells this run of the task from all others.
-    """
-
-    query: str
-    batch: int | None
-    attempt: int
+    from streamjoin.joins.channel import Run
 
 
-def running() -> Run:
+def running() -> "Run":
     """What this task works for."""
+    from pyspark import TaskContext
+
+    from streamjoin.joins.channel import NO_RUN, Run
+
     context = TaskContext.get()
     if context is None:
-        return Run("None", None, 0)
+        return NO_RUN
     batch = context.getLocalProperty("streaming.sql.batchId")
     query = context.getLocalProperty("sql.streaming.queryId")
     return Run(str(query), None if batch is None else int(batch), context.taskAttemptId())
@@ -45,3 +49,52 @@ def settle() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@contextmanager
+def redirected(descriptor: int, target: int) -> Iterator[None]:
+    """Let a file descriptor, which child processes inherit, be another one for a while."""
+    kept = os.dup(descriptor)
+    os.dup2(target, descriptor)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, descriptor)
+        os.close(kept)
+
+
+FOLDER: Final = str(Path(__file__).with_name("worker_path"))
+"""On the path of Python it makes Python start with `without_archives`."""
+
+_PACKED: Final = os.path.join("python", "lib", "pyspark.zip")
+
+
+def hasten(context: "SparkContext") -> None:
+    """Have the workers of all functions that are made from now on start with `without_archives`.
+
+    On executors that do not have this folder workers start as ever; Spark gives those a minute.
+    """
+    paths = context.environment.get("PYTHONPATH", "").split(os.pathsep)
+    if FOLDER not in paths:
+        context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLDER, *paths]))
+
+
+def without_archives(path: Sequence[str]) -> list[str]:
+    """Leave Spark's zip and jar files out of Python's path, if it then finds the same PySpark.
+
+    Examples
+    --------
+    >>> import sys, pyspark
+    >>> home = Path(pyspark.__file__).parent
+    >>> without_archives([f"{home}/python/lib/pyspark.zip", *sys.path]) == sys.path
+    True
+    >>> without_archives(["/opt/spark/python/lib/pyspark.zip", "mine"])
+    ['/opt/spark/python/lib/pyspark.zip', 'mine']
+    """
+    for home in (Path(entry).resolve().parents[2] for entry in path if entry.endswith(_PACKED)):
+        rest = [entry for entry in path if home not in Path(entry).resolve().parents]
+        unpacked, py4j = (PathFinder.find_spec(name, rest) for name in ("pyspark", "py4j"))
+        if unpacked and unpacked.origin and py4j and Path(unpacked.origin).resolve().parent == home:
+            return rest
+    return list(path)

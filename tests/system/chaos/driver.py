@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from streamjoin.metrics.progress import Progress
 from streamjoin.spark.failures import root_cause
 from streamjoin.spark.session import start_session
-from streamjoin.spark.watch import follow
+from streamjoin.spark.status import follow
 from tests.system.chaos import queries
 from tests.system.chaos.scenarios import BY_NAME
 

@@ -7,7 +7,7 @@ import pytest
 
 from streamjoin.cli.app import run_app
 from streamjoin.errors import ConfigError, EngineError
-from streamjoin.spark import masters
+from streamjoin.spark import session
 from streamjoin.spark.operator import n_shards_of
 from streamjoin.spark.requirements import prepare
 from streamjoin.spark.session import _require_executors
@@ -75,23 +75,23 @@ class FakeSession:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masters, "_EXECUTOR_SECONDS", 0.3)
-    monkeypatch.setattr(masters, "_SETTLED_SECONDS", 0.3)
-    monkeypatch.setattr(masters, "_wait_for_executors", masters._wait_for_executors.__wrapped__)
+    monkeypatch.setattr(session, "_EXECUTOR_SECONDS", 0.3)
+    monkeypatch.setattr(session, "_SETTLED_SECONDS", 0.3)
+    monkeypatch.setattr(session, "_wait_for_executors", session._wait_for_executors.__wrapped__)
 
 
 def test_cores_are_counted_when_all_executors_are_there() -> None:
-    assert masters.executor_cores(context([], [2], [2, 2], [2, 2, 4])) == 8
+    assert session.executor_cores(context([], [2], [2, 2], [2, 2, 4])) == 8
 
 
 def test_a_cluster_without_room_is_one_sentence() -> None:
     with pytest.raises(EngineError, match="no executor has started for 'spark://head:7077' within"):
-        masters.executor_cores(context([]))
+        session.executor_cores(context([]))
 
 
 def test_an_application_that_the_master_ended_is_one_sentence() -> None:
     with pytest.raises(EngineError, match="has ended the application"):
-        masters.executor_cores(context([1], stopped=True))
+        session.executor_cores(context([1], stopped=True))
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_where_executors_come_and_go_the_settings_say_how_many(
 
 def test_a_whole_machine_has_nobody_knows_how_many_cores() -> None:
     conf = {**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "10"}
-    assert masters.executor_cores(context([], conf=conf)) == 200
-    assert masters.executor_cores(context([], conf=conf, master="yarn")) == 10
+    assert session.executor_cores(context([], conf=conf)) == 200
+    assert session.executor_cores(context([], conf=conf, master="yarn")) == 10
     conf["spark.default.parallelism"] = "16"
-    assert masters.executor_cores(context([], conf=conf)) == 16
+    assert session.executor_cores(context([], conf=conf)) == 16
 
 
 def test_shards_are_the_partitions_though_a_worker_is_down() -> None:
@@ -171,7 +171,7 @@ def test_a_local_session_that_was_there_has_no_executors_to_wait_for() -> None:
 )
 def test_an_address_that_is_none_is_one_sentence(master: str) -> None:
     with pytest.raises(ConfigError) as error:
-        masters.require_answer(master)
+        session.require_answer(master)
     assert str(error.value) == f"master: got {master!r}; allowed: spark://HOST:PORT"
 
 

@@ -19,7 +19,6 @@ import pyarrow as pa
 from streamjoin.core.batch import Batch
 from streamjoin.joins.ages import MAX_SAMPLED_RESULTS, AgesSeen
 from streamjoin.joins.base import Arrival, WindowStore
-from streamjoin.joins.late_rows import LateRows, split_late
 from streamjoin.joins.multi.halfway import HalfwayJoin
 from streamjoin.joins.multi.nary import NaryJoin, turns_of
 from streamjoin.joins.multi.regulator import ProbeRegulator
@@ -28,6 +27,7 @@ from streamjoin.joins.multi.rows import Rows
 from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState, States, kept
 from streamjoin.joins.multi.tuples import Tuples, gathered
+from streamjoin.joins.progress import LateRows, split_late
 from streamjoin.joins.window.ordering import Queue
 from streamjoin.joins.window.settings import END
 from streamjoin.metrics import Details
@@ -126,7 +126,7 @@ class MultiJoinLogic:
     def counted_us(self, costs: Costs) -> float:
         """CPU time of the batch, counted instead of measured."""
         assert self._regulator is not None
-        rows = sum(self.counts[f"rows_{name}"] for name in self.join.counted_inputs)
+        rows = sum(self.counts[f"rows_{name}"] for name in self.join.names)
         return self._regulator.count(costs, rows)
 
     def charge(self, cpu_us: float) -> None:

@@ -10,14 +10,14 @@ Where a window counts tuples, those of its stream that come before the last one 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from streamjoin.core.stream import Stream
-from streamjoin.joins.base import MAX_BYTES, Env, JoinLogic, OutputColumn
+from streamjoin.joins.base import OutputColumn
+from streamjoin.joins.routing import ByKey, Routing, shares_for
 from streamjoin.joins.window.settings import format_window
-from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.nary import Order, Sizes
 from streamjoin.planning.many.tree import Tree
 from streamjoin.planning.two.algorithm_choice import OperationCosts
@@ -117,8 +117,6 @@ class MultiJoin:
         none where all inputs have one key. Only an n-ary join can have several.
     operations
         What its operations cost.
-    plan
-        The whole plan, and this operator's nodes in it; None if it is the only one.
     """
 
     inputs: tuple[Input, ...]
@@ -134,28 +132,11 @@ class MultiJoin:
     sizes: Sizes | None = None
     attributes: tuple[Attribute, ...] = ()
     operations: OperationCosts = OperationCosts()  # noqa: RUF009  # frozen
-    plan: tuple[Tree, tuple[int, ...]] | None = None
 
-    @property
-    def counted_inputs(self) -> tuple[str, ...]:
-        """Names of the streams, and of partial results."""
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the streams, and of partial results."""
         return tuple(one.name for one in self.inputs)
-
-    @property
-    def counter_names(self) -> tuple[str, ...]:
-        """What is counted."""
-        return many_stream_counters(self.counted_inputs)
-
-    @property
-    def piece_bytes(self) -> int:
-        """How much of the results is held before it leaves."""
-        return MAX_BYTES
-
-    def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
-        """The logic of one shard."""
-        from streamjoin.joins.multi.shard import PlanShard
-
-        return PlanShard(self, values, env)
 
     @cached_property
     def counted(self) -> tuple[int, ...]:
@@ -195,6 +176,19 @@ class MultiJoin:
             number in one and not done.isdisjoint(one) for one in self.attributes
         )
 
+    def routing(self, n_shards: int) -> Routing:
+        """How rows are spread over shards."""
+        if self.attributes:
+            return shares_for(n_shards, self.attributes, len(self.inputs))
+        return ByKey(n_shards)
+
+    def over_shards(self, routing: Routing, n_cores: int) -> "MultiJoin":
+        """Settings of one of several shards, among which limits are divided."""
+        n = routing.n_shards
+        states = tuple(None if most is None else max(1, -(-most // n)) for most in self.states)
+        limits = None if self.limits is None else self.limits.over_shards(n, n_cores)
+        return replace(self, states=states, limits=limits)
+
     def _equality(self, attribute: Attribute) -> str:
         names = ((self.inputs[i], position) for i, position in sorted(attribute.items()))
         return " = ".join(f"{one.name}.{one.stream.schema.names[p]}" for one, p in names)
@@ -205,7 +199,7 @@ class MultiJoin:
         said["plan"] = "chosen while it runs" if self.adaptive else str(self.tree)
         if self.attributes:
             said["plan"] = f"one n-ary join on {'; '.join(map(self._equality, self.attributes))}"
-        said["streams"] = ", ".join(self.counted_inputs)  # pieces go by their order
+        said["streams"] = ", ".join(self.names)  # pieces go by their order
         for one in self.inputs:
             names = one.stream.schema.names
             said[f"{one.name} key"] = ", ".join(names[i] for i in one.stream.key)

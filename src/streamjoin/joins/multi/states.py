@@ -154,7 +154,7 @@ class States:
 
     def __init__(self, join: MultiJoin, state: MultiJoinState, store: WindowStore) -> None:
         self.join, self.state, self.store = join, state, store
-        self.tree = Tree.parse(state.tree, join.counted_inputs)
+        self.tree = Tree.parse(state.tree, join.names)
         self._tuples: dict[int, Tuples] = {}
         self._together: dict[int, tuple[tuple[int, ...], Tuples]] = {}
         self._batches: dict[tuple[int, int], Batch] = {}

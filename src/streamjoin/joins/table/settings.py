@@ -1,7 +1,7 @@
 """Settings of a join of a stream with a table."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -9,6 +9,9 @@ from streamjoin.core.keys import is_exact
 from streamjoin.joins.base import OutputColumn
 from streamjoin.planning.table import TableCosts
 from streamjoin.shedding.limits import shard_cpu
+
+if TYPE_CHECKING:
+    from streamjoin.joins.routing import Routing
 
 Algorithm = Literal["auto", "inlj", "meshjoin", "hybridjoin"]
 How = Literal["inner", "left"]
@@ -148,16 +151,18 @@ class TableJoin:
         buffer = max(1, min(MOST_BUFFER, self.memory // 8))
         return Room(cache, max(1, self.memory - cache - buffer), buffer)
 
-    def over_shards(self, n_shards: int, n_cores: int) -> "TableJoin":
+    def over_shards(self, routing: "Routing", n_cores: int) -> "TableJoin":
         """The part of one shard.
 
         Examples
         --------
+        >>> from streamjoin.joins.routing import ByKey
         >>> join = TableJoin(None, None, ((0,), (0,)), (), "inner", "auto", 100, work_share=0.25)
-        >>> shard = join.over_shards(4, n_cores=2)
+        >>> shard = join.over_shards(ByKey(4), n_cores=2)
         >>> shard.memory, shard.work_share
         (25, 0.125)
         """
+        n_shards = routing.n_shards
         share, us = shard_cpu(self.work_share, self.work_us, n_shards, n_cores)
         memory, work_us = max(1, self.memory // n_shards), None if us is None else max(1, int(us))
         return replace(self, memory=memory, work_share=share, work_us=work_us)

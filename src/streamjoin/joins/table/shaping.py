@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from streamjoin.core.blobs import read_rows
 from streamjoin.core.kernels.equi import split_by_shard
 from streamjoin.joins.packed import PackedRow, rows_of
-from streamjoin.joins.packing import Decided, Shaped
+from streamjoin.joins.packing import Decided, Shaped, in_first
 from streamjoin.joins.routing import Split
 from streamjoin.joins.table.arrivals import (
     NOWHERE,
@@ -46,10 +46,7 @@ class TableShaper:
     labels: tuple[int, ...]
     access: TableAccess
 
-    @property
-    def side(self) -> int:
-        """The stream is the one input."""
-        return STREAM
+    side = STREAM  # the one input
 
     def shape(self, rows: pa.RecordBatch, part: int, decided: Decided) -> Shaped:
         """Divide a chunk."""
@@ -57,15 +54,14 @@ class TableShaper:
         places, version = self._places(with_key)
         n = len(self.labels)
         blob = loose.serialize().to_pybytes() if loose.num_rows else None
-        return Shaped(
-            with_key.append_column(PART, pa.array(places, pa.int32())),
-            self._split(with_key, places),
-            range(n),
-            [blob] + [None] * (n - 1),
-            rows.num_rows,
-            loose.num_rows,
-            [version] * n,
-        )
+        fields = {
+            "loose": [blob] + [None] * (n - 1),
+            "total": rows.num_rows,
+            "nulls": in_first(loose.num_rows, n),
+            "known": version,
+        }
+        placed = with_key.append_column(PART, pa.array(places, pa.int32()))
+        return Shaped(placed, self._split(with_key, places), range(n), fields)
 
     def _places(self, rows: pa.RecordBatch) -> tuple[NDArray[np.int32], str]:
         """The partition of each row, and the version of the table by which that is so."""
@@ -87,9 +83,7 @@ class TableShaper:
             shards[known] = places[known] % n
         often = np.flatnonzero(np.isin(keys, frequent(keys, n)))
         shards[often] = np.arange(len(often)) % n
-        counts = np.bincount(shards, minlength=n)
-        by_shard = np.argsort(shards, kind="stable").astype(np.int32)
-        return Split(by_shard, np.concatenate([[0], np.cumsum(counts)]))
+        return Split.by_number(shards, n)
 
 
 def unpack_rows(join: TableJoin, packed: Sequence[PackedRow], table: OpenTable) -> TableArrival:

@@ -1,27 +1,26 @@
 """A join with a table in one shard, as an engine calls it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from streamjoin.core.window import BasicWindow
 from streamjoin.errors import TableError
-from streamjoin.joins.base import Env, Late, OutputColumn, WindowStore
+from streamjoin.joins.base import Env, Late, Operator, Outcome, Tasks
 from streamjoin.joins.packed import PackedRow
+from streamjoin.joins.routing import Routing
 from streamjoin.joins.table.logic import TableJoinLogic
 from streamjoin.joins.table.settings import TableJoin
-from streamjoin.joins.table.shaping import unpack_rows
+from streamjoin.joins.table.shaping import TableShaper, unpack_rows
 from streamjoin.joins.table.state import TableJoinState
-from streamjoin.metrics import Details
 from streamjoin.metrics.catalogue import TABLE_COUNTERS
 from streamjoin.tables.access import TableAccess
 
 
 @dataclass(frozen=True)
-class TableOperator:
-    """A join with a table, and how the table is read: the `Join` that an engine runs."""
+class TableOperator(Operator):
+    """A join with a table, and how the table is read."""
 
     join: TableJoin
     access: TableAccess
@@ -30,18 +29,15 @@ class TableOperator:
     counter_names = TABLE_COUNTERS
 
     @property
-    def output(self) -> tuple[OutputColumn, ...]:
-        """Columns of the result."""
-        return self.join.output
-
-    @property
     def piece_bytes(self) -> int:
         """How much of the results is held before it leaves."""
         return self.join.piece_bytes
 
-    def describe(self) -> dict[str, str]:
-        """What a checkpoint must agree on."""
-        return self.join.describe()
+    def shaper(
+        self, side: int, labels: tuple[int, ...], routing: Routing, tasks: Tasks, has_ahead: bool
+    ) -> TableShaper:
+        """What shapes the rows of the stream, which go where the table has their keys."""
+        return TableShaper(self.join, labels, self.access)
 
     def build(self, values: dict[str, Any] | None, env: Env) -> "TableShard":
         """The logic of one shard."""
@@ -51,9 +47,7 @@ class TableOperator:
 class TableShard:
     """The `JoinLogic` of a join with a table."""
 
-    marks: tuple[int | None, ...] = ()
     late: Sequence[Late] = ()
-    sequence = 0
 
     def __init__(self, operator: TableOperator, values: dict[str, Any] | None, env: Env) -> None:
         self._join, self._access, self._env = operator.join, operator.access, env
@@ -69,7 +63,7 @@ class TableShard:
         if self._state.version not in ("", current.table.version):
             changes = current.since(self._state.version)
         # Where all is joined at once there is no later for which rows could be left.
-        may_leave = self._access.on_failure == "stale" and self._env.batch is not None
+        may_leave = self._access.on_failure == "stale" and self._env.is_live
         self._logic = logic = TableJoinLogic(
             self._join,
             self._state,
@@ -86,32 +80,17 @@ class TableShard:
         if logic.counts["loads"] or logic.counts["looked_up"]:
             current.note_reached()
 
-    def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost."""
-        self._logic.counts["cpu_us"] = int(cpu_us)
-
-    @property
-    def counts(self) -> Mapping[str, float]:
-        """What happened in the batch."""
-        counts = self._logic.counts
-        counts["work"] = counts["rows"]
-        return counts
-
-    @property
-    def details(self) -> Details:
-        """What else is to be told of it."""
-        return self._logic.details
-
-    @property
-    def waits(self) -> bool:
-        """Whether rows wait or are spilled."""
-        return bool(self._state.waiting or self._state.spilled)
+    def conclude(self, cpu_us: float) -> Outcome:
+        """Take in what the batch cost."""
+        state, counts = self._state, self._logic.counts
+        counts["cpu_us"], counts["work"] = int(cpu_us), counts["rows"]
+        return Outcome(
+            counts,
+            self._logic.details,
+            [(self._store, [state.waiting, state.cached, state.spilled])],
+            waits=bool(state.waiting or state.spilled),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The directory."""
         return self._state.to_dict()
-
-    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
-        """Pieces of rows that wait, of the cache, and of spilled rows."""
-        state = self._state
-        return [(self._store, [state.waiting, state.cached, state.spilled])]

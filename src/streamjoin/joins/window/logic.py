@@ -23,7 +23,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.marks import mark_new
 from streamjoin.joins.ages import PairsSeen
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.late_rows import split_late
+from streamjoin.joins.progress import split_late
 from streamjoin.joins.window.asof import nearest
 from streamjoin.joins.window.matching import Moved, Part, piece_rows
 from streamjoin.joins.window.methods import Direction

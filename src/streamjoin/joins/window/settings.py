@@ -7,20 +7,21 @@ tuple that is earlier in the total order must be among the last n of its stream 
 """
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.predicate import Band, Expression, SetCondition
 from streamjoin.core.stream import Stream
 from streamjoin.core.window import JoinedWindow
 from streamjoin.durations import format_duration
-from streamjoin.errors import StateError
-from streamjoin.joins.base import MAX_BYTES, BlobKey, Env, JoinLogic, OutputColumn
+from streamjoin.joins.base import BlobKey, OutputColumn
 from streamjoin.joins.progress import Progress
-from streamjoin.metrics.catalogue import TWO_STREAM_COUNTERS
 from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.limits import Shedding
 from streamjoin.shedding.rows import SheddingState
+
+if TYPE_CHECKING:
+    from streamjoin.joins.routing import Routing
 
 STATE_VERSION: Final = 2
 END: Final = 2**62
@@ -98,32 +99,11 @@ class WindowJoin:
         """Whether tuples are joined in the total order, as windows that count them need it."""
         return any(stream.window_rows is not None for stream in self.streams)
 
-    @property
-    def counted_inputs(self) -> tuple[str, ...]:
-        """Names of the inputs, as counters have them."""
-        return "left", "right"
-
-    @property
-    def counter_names(self) -> tuple[str, ...]:
-        """What is counted."""
-        return TWO_STREAM_COUNTERS
-
-    @property
-    def piece_bytes(self) -> int:
-        """How much of the results is held before it leaves."""
-        return MAX_BYTES
-
-    def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
-        """The logic of one shard."""
-        from streamjoin.joins.window.shard import WindowShard
-
-        return WindowShard(self, values, env)
-
     def marks_of(self, side: int) -> tuple[int, int] | None:
         """Columns that say how far an input has come: streams have none."""
         return None
 
-    def keeps(self, side: Side) -> bool:
+    def keeps(self, side: int) -> bool:
         """Whether rows of a side come out even if they match nothing."""
         kept = ("left", "full", "anti", "asof") if side == LEFT else ("right", "full")
         return self.how in kept
@@ -136,6 +116,14 @@ class WindowJoin:
         """How long a row of a side may be needed, by the watermark."""
         wait = self.left.window_us if self.how == "asof" and side == RIGHT else 0
         return self.streams[side].window_us + wait
+
+    def over_shards(self, routing: "Routing", n_cores: int) -> "WindowJoin":
+        """Settings of one of several shards, among which limits are divided."""
+        if self.shedding is None:
+            return self
+        copies = routing.copies(LEFT), routing.copies(RIGHT)
+        limits = self.shedding.over_shards(routing.n_shards, n_cores, copies)
+        return replace(self, shedding=limits)
 
     def describe(self) -> dict[str, str]:
         """What a checkpoint of this join must agree on, in the user's words."""
@@ -263,36 +251,4 @@ class WindowJoinState(Progress):
             sampled=[0, 0],
             marked=set(),  # only inner joins spread keys: nothing is marked
             windows=windows,
-        )
-
-
-def refuse_other(stored: dict[str, str], wanted: dict[str, str]) -> None:
-    """Refuse a checkpoint that another join wrote, saying what differs.
-
-    Examples
-    --------
-    >>> refuse_other({"left window": "10 seconds"}, {"left window": "1 minute"})
-    Traceback (most recent call last):
-        ...
-    streamjoin.errors.StateError: the checkpoint was written by another join: left window was
-    '10 seconds' and is now '1 minute'; go on with the old settings or use a new checkpoint folder
-    >>> refuse_other({"version": "9"}, {"version": "2"})
-    Traceback (most recent call last):
-        ...
-    streamjoin.errors.StateError: the checkpoint was written by another version of streamjoin: the
-    form of its state is '9' and this version reads '2'; go on with a version that reads it, or use
-    a new checkpoint folder
-    """
-    if stored.get("version") != wanted.get("version"):
-        raise StateError(
-            "the checkpoint was written by another version of streamjoin: the form of its state is "
-            f"{stored.get('version')!r} and this version reads {wanted.get('version')!r}; go on "
-            "with a version that reads it, or use a new checkpoint folder"
-        )
-    names = [n for n in {**stored, **wanted} if stored.get(n) != wanted.get(n)]
-    if names:
-        parts = [f"{n} was {stored.get(n)!r} and is now {wanted.get(n)!r}" for n in names]
-        raise StateError(
-            f"the checkpoint was written by another join: {'; '.join(parts)}; "
-            "go on with the old settings or use a new checkpoint folder"
         )

@@ -1,23 +1,43 @@
 """A window join in one shard: its own keys and the cells of hot ones, as an engine calls it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 
 from streamjoin._typing import LEFT, RIGHT, SIDES
-from streamjoin.core.window import BasicWindow
 from streamjoin.errors import StateError
-from streamjoin.joins.base import Env, Late, WindowStore
+from streamjoin.joins.base import Env, Late, Outcome
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.packed import PackedRow, unpack, unpack_spread
+from streamjoin.joins.packing import StreamOperator
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.joins.window.spread_join import SpreadJoinLogic, SpreadState
-from streamjoin.metrics import METRIC_NAMES, Details
+from streamjoin.metrics import METRIC_NAMES
+from streamjoin.shedding.costs import Costs
 
 SPREAD: Final = 16
 """First number in the keys of the store of rows that were spread to a shard."""
+
+
+@dataclass(frozen=True)
+class WindowOperator(StreamOperator):
+    """A window join."""
+
+    join: WindowJoin
+
+    counted_inputs = SIDE_NAMES
+    counter_names = METRIC_NAMES
+
+    def build(self, values: dict[str, Any] | None, env: Env) -> "WindowShard":
+        """The logic of one shard."""
+        if values is None:
+            return WindowShard(self.join, (WindowJoinState(), SpreadState()), env)
+        own = {name: value for name, value in values.items() if name != "spread"}
+        spread = values.get("spread")
+        cells = SpreadState() if spread is None else SpreadState.from_dict(spread)
+        return WindowShard(self.join, (WindowJoinState.from_dict(own), cells), env)
 
 
 class WindowShard:
@@ -27,15 +47,11 @@ class WindowShard:
     same rows.
     """
 
-    marks: tuple[int | None, ...] = ()
-    waits = False
-
-    def __init__(self, join: WindowJoin, values: dict[str, Any] | None, env: Env) -> None:
+    def __init__(
+        self, join: WindowJoin, states: tuple[WindowJoinState, SpreadState], env: Env
+    ) -> None:
         self._join, self._env = join, env
-        values = None if values is None else dict(values)
-        spread = None if values is None else values.pop("spread", None)
-        self._spread = SpreadState() if spread is None else SpreadState.from_dict(spread)
-        self._state = WindowJoinState() if values is None else WindowJoinState.from_dict(values)
+        self._state, self._spread = states
         self._stores = env.store(0), env.store(SPREAD)
 
     def on_batch(
@@ -52,44 +68,33 @@ class WindowShard:
         self._logic = SpreadJoinLogic(join, (state, self._spread), self._stores, seeks)
         for emitted in self._logic.on_batch((left, right), (cells[0], cells[1]), now_us, end):
             yield emitted.take(join.output)
-        self._metrics = self._logic.metrics
+        self.metrics = self._logic.metrics
         self._decide_hot()  # here, so that the batch is charged with the search
 
-    def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost; decide what is let in."""
+    def conclude(self, cpu_us: float) -> Outcome:
+        """Take in what the batch cost; decide what is let in."""
         self._logic.charge(cpu_us)
-        self._metrics = replace(self._metrics, cpu_us=round(cpu_us))
+        self.metrics = replace(self.metrics, cpu_us=round(cpu_us))
         self._decide_gate()
+        counts = {name: getattr(self.metrics, name) for name in METRIC_NAMES}
+        windows = zip(self._stores, (self._state.windows, self._spread.windows), strict=True)
+        return Outcome(counts, self._logic.details, windows)
 
-    @property
-    def counts(self) -> Mapping[str, float]:
-        """What happened in the batch."""
-        return {name: getattr(self._metrics, name) for name in METRIC_NAMES}
-
-    @property
-    def details(self) -> Details:
-        """What else is to be told of it."""
-        return self._logic.details
+    def counted_us(self, costs: Costs) -> float | None:
+        """What the batch cost by what operations are said to; None where nothing is limited."""
+        own = self._logic.own
+        return own.counted_us(costs) if own.is_limited else None
 
     @property
     def late(self) -> list[Late]:
         """Rows that came too late."""
-        rows = self._logic.late
-        return [Late(s, SIDE_NAMES[s], self._join.streams[s], rows[s]) for s in SIDES]
-
-    @property
-    def sequence(self) -> int:
-        """How many batches there were."""
-        return self._state.sequence
+        rows, sequence = self._logic.late, self._state.sequence
+        return [Late(s, SIDE_NAMES[s], self._join.streams[s], rows[s], sequence) for s in SIDES]
 
     def to_dict(self) -> dict[str, Any]:
         """The directory."""
         directory = self._state.to_dict()
         return {**directory, "spread": self._spread.to_dict()} if self._spread else directory
-
-    def remembered(self) -> Iterable[tuple[WindowStore, Sequence[Sequence[BasicWindow]]]]:
-        """The basic windows of the shard's own keys, and of its cells."""
-        return zip(self._stores, (self._state.windows, self._spread.windows), strict=True)
 
     def _check_hot(self) -> None:
         channel = self._env.channel
@@ -113,11 +118,11 @@ class WindowShard:
     def _decide_gate(self) -> None:
         """Decide what later batches let in; count this one if it took longer than its time."""
         channel = self._env.channel
-        if channel is None or not channel.has_gate:
+        if channel is None or not channel.has_gate or self._env.number:
             return
         took = (self._env.now_us() - min(row.began for row in self._packed)) / 1e6
         gate = self._logic.decide_gate(took)
         if gate is not None:
             channel.tell_gate((gate.shares[LEFT], gate.shares[RIGHT]))
-            behind = max(self._metrics.lagging, int(gate.is_behind))
-            self._metrics = replace(self._metrics, lagging=behind)
+            behind = max(self.metrics.lagging, int(gate.is_behind))
+            self.metrics = replace(self.metrics, lagging=behind)

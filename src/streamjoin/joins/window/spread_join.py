@@ -13,7 +13,7 @@ from streamjoin._typing import SIDES
 from streamjoin.core.batch import Batch
 from streamjoin.core.window import JoinedWindow
 from streamjoin.joins.base import Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.hot_keys import HotKey, HotKeys
+from streamjoin.joins.routing import HotKey, HotKeys
 from streamjoin.joins.window.hot_detection import LEAST_ROWS, Load, Sample
 from streamjoin.joins.window.logic import WindowJoinLogic
 from streamjoin.joins.window.matching import Moved
@@ -114,7 +114,7 @@ class SpreadJoinLogic:
         """
         left, right = (self._without_late_copies(arrival) for arrival in arrivals)
         self._arrivals = left, right
-        self._own = own = WindowJoinLogic(self.join, self.state, self._stores[0], self._moved())
+        self.own = own = WindowJoinLogic(self.join, self.state, self._stores[0], self._moved())
         twin = self.state.with_windows(self.spread.windows)
         cells = WindowJoinLogic(self.join, twin, self._stores[1])
         for emitted in own.on_batch(self._arrivals, now_us, end):
@@ -132,11 +132,11 @@ class SpreadJoinLogic:
 
     def charge(self, cpu_us: float) -> None:
         """Tell what the batch cost, where the next one is to be regulated by that."""
-        self._own.charge(cpu_us)
+        self.own.charge(cpu_us)
 
     def decide_gate(self, took: float) -> Gate | None:
         """Tell how many seconds the batch took; what map tasks are to let in."""
-        return self._own.decide_gate(took)
+        return self.own.decide_gate(took)
 
     def decide(
         self, batch: int, rows: tuple[int, int], home: int, tasks: Sequence[Sequence[int]]

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import types as t
 
+from streamjoin._names import ANY_CASE, Naming
 from streamjoin.errors import ConfigError, DataError, StateError, TableError
-from streamjoin.spark.columns import naming_of
-from streamjoin.spark.pair_id import PAIR_ID, with_pair_id
-from streamjoin.spark.sinks.server import ask, connected, whole
-from streamjoin.spark.sinks.staging import Parts, Staging
-from streamjoin.spark.sinks.target import Target
-from streamjoin.spark.sinks.values import sql_types, storable
+from streamjoin.joins.columns import refuse_duplicates
+from streamjoin.spark.columns import PAIR_ID, as_json, named, naming_of, with_pair_id
+from streamjoin.spark.requirements import is_connect
+from streamjoin.spark.sinks.tables import PART, Parts, Staging, Target, ask, connected, whole
 from streamjoin.tables.database import Address, Database, quoted
 
 _QUERY: Final = "sql.streaming.queryId"
@@ -22,6 +22,24 @@ _DURABLE: Final = (
     "WHERE current_setting('synchronous_commit') <> 'remote_apply'"
 )
 """Where commits are not waited for, a crash would lose a batch that Spark does not run again."""
+
+_TYPES: Final[dict[type[t.DataType], str]] = {
+    t.BooleanType: "boolean",
+    t.ByteType: "smallint",
+    t.ShortType: "smallint",
+    t.IntegerType: "integer",
+    t.LongType: "bigint",
+    t.FloatType: "real",
+    t.DoubleType: "double precision",
+    t.StringType: "text",
+    t.BinaryType: "bytea",
+    t.DateType: "date",
+    t.TimestampType: "timestamp with time zone",
+    t.TimestampNTZType: "timestamp without time zone",
+    t.ArrayType: "jsonb",
+    t.MapType: "jsonb",
+    t.StructType: "jsonb",
+}
 
 
 @dataclass(frozen=True)
@@ -100,7 +118,7 @@ def postgres_sink(uri: str, table: str, pair_id: str | bool = True) -> PostgresS
 
 
 def _query(frame: DataFrame) -> str:
-    if type(frame).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(frame):
         raise ConfigError.at(
             "postgres_sink", "a frame of Spark Connect", "one of a classic session"
         )
@@ -180,3 +198,51 @@ def _commit(cursor: Any, target: Target, staging: Staging, parts: Parts, batch: 
         )
     target.take(cursor, staging, parts, batch)
     return True
+
+
+def sql_types(schema: t.StructType, naming: Naming = ANY_CASE) -> dict[str, str]:
+    """PostgreSQL's type for each column.
+
+    Raises
+    ------
+    DataError
+        If there is none for it, or its name cannot be had.
+
+    Examples
+    --------
+    >>> sql_types(t._parse_datatype_string("k LONG, price DECIMAL(9,2), words ARRAY<STRING>"))
+    {'k': 'bigint', 'price': 'numeric(9,2)', 'words': 'jsonb'}
+    """
+    refuse_duplicates(schema.names, "frame", naming)
+    for name in schema.names:
+        if naming.same(name, PART):
+            raise DataError.at(
+                "frame", f"a column {name!r}, which the sink adds itself", "other names"
+            )
+    return {field.name: _sql_type(field) for field in schema}
+
+
+def _sql_type(field: t.StructField) -> str:
+    kind = field.dataType
+    if isinstance(kind, t.DecimalType):
+        return f"numeric({kind.precision},{kind.scale})"
+    found = _TYPES.get(type(kind))
+    if found is None:
+        raise DataError(
+            f"frame: column {field.name!r} is {kind.simpleString()}, which a table of PostgreSQL "
+            "is not given; allowed: numbers, text, bytes, booleans, dates, timestamps, and arrays, "
+            "maps and structs of them (cast it)"
+        )
+    return found
+
+
+def storable(frame: DataFrame) -> DataFrame:
+    """Values as they are sent: nested ones as JSON."""
+    return frame.select(*(_sent(field).alias(field.name) for field in frame.schema))
+
+
+def _sent(field: t.StructField) -> Column:
+    value = named(field.name)
+    if isinstance(field.dataType, t.ArrayType | t.MapType | t.StructType):
+        return as_json(value)
+    return value.cast("smallint") if isinstance(field.dataType, t.ByteType) else value

@@ -1,4 +1,4 @@
-"""What Python runs as it starts in the workers of joins: see `streamjoin.spark.startup`."""
+"""What Python runs as it starts in the workers of joins: see `streamjoin.spark.worker`."""
 
 import sys
 from importlib.machinery import PathFinder
@@ -12,6 +12,6 @@ if __name__ == "sitecustomize":
         sys.modules["sitecustomize"] = module_from_spec(hidden)
         hidden.loader.exec_module(sys.modules["sitecustomize"])
 
-    from streamjoin.spark.startup import without_archives
+    from streamjoin.spark.worker import without_archives
 
     sys.path[:] = without_archives(sys.path)

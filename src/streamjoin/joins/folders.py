@@ -1,14 +1,23 @@
-"""Folders that all machines see, by path or address, and files in them that appear whole."""
+"""Folders that all machines see, by path or address; files in them that appear whole; late rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 
-from streamjoin.core.sealed import is_sealed, seal, unseal
+from streamjoin._names import ANY_CASE, Naming
+from streamjoin.core.stream import Stream
 from streamjoin.errors import ConfigError
+from streamjoin.joins.base import LATE_BY, Late
+
+if TYPE_CHECKING:
+    from streamjoin.joins.channel import Run
 
 
 def address(folder: str) -> str:
@@ -73,18 +82,52 @@ def write_whole(
     system.move(draft, path)
 
 
-def write_sealed(system: pafs.FileSystem, path: str, attempt: int, text: str) -> None:
-    """Write a text with its checksum; a reader finds all of it or nothing."""
+def write_bytes(system: pafs.FileSystem, path: str, attempt: int, blob: bytes) -> None:
+    """Write a file; a reader finds all of it or nothing."""
 
     def write(draft: str) -> None:
         with system.open_output_stream(draft) as file:
-            file.write(seal(text.encode()))
+            file.write(blob)
 
     write_whole(system, path, attempt, write)
 
 
-def read_sealed(system: pafs.FileSystem, path: str) -> bytes:
-    """What `write_sealed` wrote, a ValueError if it is damaged; 0.1.0 wrote the text alone."""
-    with system.open_input_stream(path) as file:
-        blob: bytes = file.read()
-    return bytes(unseal(blob)) if is_sealed(blob) else blob
+@dataclass(frozen=True)
+class LateSink:
+    """Writes late rows below a folder, one sub-folder for each input.
+
+    `name` is the join's: several joins of a query may share a folder. A file's name says which
+    query, shard and batch wrote it. A batch that is run again writes the same rows to the same
+    name.
+    """
+
+    folder: str
+    name: str
+
+    @classmethod
+    def at(
+        cls, folder: object, name: str, streams: Mapping[str, Stream], naming: Naming = ANY_CASE
+    ) -> "LateSink | None":
+        """Check the user's folder, if one is given; without a scheme it is one on this machine."""
+        if folder is None:
+            return None
+        found = reachable(folder, "late_rows", "a folder, or its address (s3://, hdfs://)")
+        for stream, of in streams.items():
+            if naming.find(of.schema.names, LATE_BY) is not None:
+                raise ConfigError(
+                    f"late_rows: the {stream} stream has a column {LATE_BY!r}; "
+                    "allowed: other names (rename it)"
+                )
+        return cls(found, name)
+
+    def write(self, late: Late, run: "Run", shard: int) -> None:
+        """Write one input's late rows of one batch."""
+        if not len(late.rows):
+            return
+        table = late.table()
+        system, root = system_of(self.folder)
+        join = quote(self.name, safe="")
+        path = f"{root}/{late.name}/{run.query}-{join}-{shard:04d}-{late.sequence:08d}.parquet"
+        write_whole(
+            system, path, run.attempt, lambda draft: pq.write_table(table, draft, filesystem=system)
+        )
