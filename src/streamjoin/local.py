@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.budget import refuse_too_much
 from streamjoin.core.batch import Batch, arrange
-from streamjoin.core.order import Order
-from streamjoin.core.stream import Stream
+from streamjoin.core.stream import Order, Stream
 from streamjoin.durations import Duration, parse_duration
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.base import Arrival, MemoryStore
@@ -32,9 +31,9 @@ from streamjoin.joins.multi.settings import MultiJoin
 from streamjoin.joins.multi.states import MultiJoinState
 from streamjoin.joins.multi.streams import check_streams, for_some
 from streamjoin.joins.table.arguments import resolve_table_join
-from streamjoin.joins.table.arrivals import TableArrival, keyed
-from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.logic import TableJoinLogic
+from streamjoin.joins.table.measuring import suited
+from streamjoin.joins.table.rows import TableArrival, keyed
 from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.joins.window.arguments import Both, resolve
@@ -383,7 +382,7 @@ class LocalTableJoin:
         if isinstance(shaped, pa.Table):
             batches = shaped.combine_chunks().to_batches()
             shaped = batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
-        return TableArrival(*keyed(shaped, schema, self.join.keys[STREAM]))
+        return keyed(shaped, schema, self.join.keys[STREAM])
 
 
 def _table_of(parts: Iterable[list[pa.Array]], schema: pa.Schema) -> pa.Table:

@@ -19,9 +19,8 @@ import streamjoin as sj
 from streamjoin.joins.packed import clock_of, read_packed
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import resolve_table_join
-from streamjoin.joins.table.choosing import suited
-from streamjoin.joins.table.shaping import TableShaper
-from streamjoin.joins.table.shard import TableOperator
+from streamjoin.joins.table.measuring import suited
+from streamjoin.joins.table.shard import TableOperator, TableShaper
 from streamjoin.spark import processor
 from streamjoin.spark.pack import Packer
 from streamjoin.spark.processor import Call

@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin._typing import Keys, Times
-from streamjoin.core.index import HashIndex
-from streamjoin.core.list_index import ListIndex
+from streamjoin.core.index import HashIndex, ListIndex
 from streamjoin.planning.two.algorithm_choice import Load, Method
 
 ALWAYS: Final = 2**62

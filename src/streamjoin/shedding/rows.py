@@ -11,21 +11,20 @@ when a batch is run again with its rows in another order, and between shards tha
 rows; a choice by contents does not.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import SIDES, Side
+from streamjoin._typing import SIDES, Keys, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.hashing import fold_words
-from streamjoin.core.statistics import WEIGHT, Rates
 from streamjoin.planning.two.split import Allocation, Demand, Limits, Pair, output
 from streamjoin.planning.two.split import plan as plan_split
 from streamjoin.shedding.comparisons import BATCH_CREDIT, CREDIT, CpuAllowance, SelectiveState
-from streamjoin.shedding.gate import Gate
-from streamjoin.shedding.limits import Shedding, StreamClock
+from streamjoin.shedding.costs import WEIGHT, Rates
+from streamjoin.shedding.limits import Gate, Shedding, StreamClock
 from streamjoin.shedding.recall import RecallEstimate
 
 FIRST_COST_US: Final = 2.0
@@ -97,13 +96,9 @@ class SheddingState(StreamClock):
     selective: SelectiveState | None = None  # what is known for choosing comparisons
     gate: Gate = field(default_factory=Gate)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "SheddingState":
-        """Read `to_dict` back."""
+        """Read `asdict` back."""
         parts: dict[str, Any] = {
             "rates": Rates(**values["rates"]),
             "recall": RecallEstimate(**values["recall"]),
@@ -127,8 +122,10 @@ class SheddingState(StreamClock):
         if limits.policy is None:
             rows, allowance, unspent = self._rows_allowed(limits, arrivals)
         else:
-            cpu = self._cpu_allowed(limits, arrivals)
-            rows = self._rows_receivable(cpu.us, arrivals)
+            known = self.selective or SelectiveState()
+            credit = CREDIT if limits.cpu_us_per_batch is None else BATCH_CREDIT
+            cpu = known.allowance(limits.cpu_us(arrivals.seconds), credit)
+            rows = _rows_receivable(known.receivable(cpu.us), arrivals)
             lagging = rows is not None
             rows = None if limits.lag else rows
         demand = self._demand(limits, arrivals)
@@ -228,19 +225,6 @@ class SheddingState(StreamClock):
         unspent = max(-allowance, min(allowance, self.unspent)) + new
         return max(unspent, BORROWED * allowance), allowance, unspent
 
-    def _cpu_allowed(self, limits: Shedding, arrivals: Arrivals) -> CpuAllowance:
-        """CPU time of this shard for the batch."""
-        known = self.selective or SelectiveState()
-        credit = CREDIT if limits.cpu_us_per_batch is None else BATCH_CREDIT
-        return known.allowance(limits.cpu_us(arrivals.seconds), credit)
-
-    def _rows_receivable(self, cpu_us: float, arrivals: Arrivals) -> float | None:
-        """Rows that all shards can receive in that time; None if they can receive all."""
-        own = sum(arrivals.own)
-        receivable = (self.selective or SelectiveState()).receivable(cpu_us)
-        least = MIN_SHARE * own
-        return None if receivable >= own else max(receivable, least) * sum(arrivals.total) / own
-
     def _memory(self, limits: Shedding, allocation: Allocation) -> Pair | None:
         """Memory of this shard: its part of all, divided as planned.
 
@@ -250,6 +234,13 @@ class SheddingState(StreamClock):
         if allocation.memory is None or limits.memory is None or self.part is None:
             return None
         return _divide((limits.memory * self.part, 0.0), _left_part(allocation.memory))
+
+
+def _rows_receivable(receivable: float, arrivals: Arrivals) -> float | None:
+    """Rows that all shards can receive, given those of this one; None if they can receive all."""
+    own = sum(arrivals.own)
+    least = MIN_SHARE * own
+    return None if receivable >= own else max(receivable, least) * sum(arrivals.total) / own
 
 
 def _let_in(allocation: Allocation, rows: float | None, arrivals: Arrivals) -> tuple[Pair, float]:
@@ -274,11 +265,11 @@ def _divide(pair: Pair, left: float) -> Pair:
     return total * left, total * (1 - left)
 
 
-def row_hashes(batch: Batch, side: Side, salt: int) -> NDArray[np.uint64]:
-    """A number per row that looks random, by key and time. O(n)."""
+def row_hashes(batch: Batch, side: Side, salt: int, *more: Keys) -> NDArray[np.uint64]:
+    """A number per row that looks random, by key, time and more. O(n)."""
     hashes = np.full(len(batch), 0x5EED + salt + side, np.int64)
-    fold_words(hashes, batch.keys if batch.stream.key else batch.contents)
-    fold_words(hashes, batch.times)
+    for words in (batch.keys if batch.stream.key else batch.contents, batch.times, *more):
+        fold_words(hashes, words)
     return hashes.view(np.uint64)
 
 
@@ -298,17 +289,15 @@ def is_chosen(batch: Batch, side: Side, n: int) -> NDArray[np.bool_]:
     """Which rows of a batch are chosen; `n` of some that were chosen are `n` of all."""
     chosen = np.full(len(batch), n >= len(batch))
     if 0 < n < len(batch):
-        hashes = row_hashes(batch, side, LET_IN)
-        fold_words(hashes.view(np.int64), batch.contents)  # tells rows of one key and time apart
+        # Contents tell rows of one key and time apart.
+        hashes = row_hashes(batch, side, LET_IN, batch.contents)
         chosen[np.argpartition(hashes, n - 1)[:n]] = True
     return chosen
 
 
 def is_let_in(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
     """Which rows of a batch are among a share of all, each by chance and by what it holds."""
-    hashes = row_hashes(batch, side, GATE)
-    fold_words(hashes.view(np.int64), batch.contents)
-    return hashes < _limit(share)
+    return row_hashes(batch, side, GATE, batch.contents) < _limit(share)
 
 
 def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
@@ -323,8 +312,7 @@ def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
     first = min(1.0, CLOSER * share)
     chosen = hashes < _limit(first)
     rows = batch.where(chosen)
-    closer = row_hashes(rows, side, CLOSER_LOOK)
-    fold_words(closer.view(np.int64), rows.contents)
+    closer = row_hashes(rows, side, CLOSER_LOOK, rows.contents)
     chosen[chosen] = closer < _limit(share / first)
     return chosen
 
@@ -333,9 +321,7 @@ def in_turn(
     batch: Batch, side: Side, sequence: int, shares: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """Which rows have their turn, each with a probability of its own, anew in every batch."""
-    hashes = row_hashes(batch, side, TURN)
-    fold_words(hashes.view(np.int64), batch.contents)
-    fold_words(hashes.view(np.int64), np.full(len(batch), sequence))
+    hashes = row_hashes(batch, side, TURN, batch.contents, np.full(len(batch), sequence))
     chosen: NDArray[np.bool_] = hashes <= np.minimum(shares, 1.0) * 2.0**64
     return chosen
 

@@ -17,10 +17,9 @@ from streamjoin.explanations.plans import TablePlan
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
-from streamjoin.joins.table.choosing import suited
+from streamjoin.joins.table.measuring import suited
 from streamjoin.joins.table.settings import STREAM, TableJoin
-from streamjoin.joins.table.shaping import TableShaper
-from streamjoin.joins.table.shard import TableOperator
+from streamjoin.joins.table.shard import TableOperator, TableShaper
 from streamjoin.joins.window.arguments import not_negative
 from streamjoin.spark.columns import naming_of, refuse_collation
 from streamjoin.spark.operator import Division, Input, arrow_schema, check_name, operate

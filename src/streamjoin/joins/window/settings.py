@@ -6,6 +6,7 @@ and the other way round. Expiry is strict, ``age > window`` (X-6). Where a windo
 tuple that is earlier in the total order must be among the last n of its stream before the other.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -17,6 +18,7 @@ from streamjoin.durations import format_duration
 from streamjoin.errors import StateError
 from streamjoin.joins.base import MAX_BYTES, BlobKey, Env, JoinLogic, OutputColumn
 from streamjoin.joins.progress import Progress
+from streamjoin.metrics import JoinCounts
 from streamjoin.metrics.catalogue import TWO_STREAM_COUNTERS
 from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.limits import Shedding
@@ -30,6 +32,8 @@ How = Literal["inner", "left", "right", "full", "semi", "anti", "asof"]
 Direction = Literal["backward", "nearest"]
 Algorithm = Literal["auto", "hash", "nested", "batch"]
 Invalidation = Literal["active", "lazy"]
+Windows = tuple[list[JoinedWindow], list[JoinedWindow]]
+"""The basic windows of the left and of the right."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,19 @@ class WindowJoin:
     freshness_us: tuple[int | None, int | None] = (None, None)
     utility: tuple[int | None, int | None] = (None, None)
 
+    counted_inputs = ("left", "right")
+    counter_names = TWO_STREAM_COUNTERS
+    piece_bytes = MAX_BYTES
+
     @property
     def streams(self) -> tuple[Stream, Stream]:
         """Left and right."""
         return self.left, self.right
+
+    @property
+    def has_exact_keys(self) -> bool:
+        """Whether equal keys need not be compared again."""
+        return self.left.has_exact_key and self.right.has_exact_key
 
     @property
     def windows_us(self) -> tuple[int, int]:
@@ -97,21 +110,6 @@ class WindowJoin:
     def is_ordered(self) -> bool:
         """Whether tuples are joined in the total order, as windows that count them need it."""
         return any(stream.window_rows is not None for stream in self.streams)
-
-    @property
-    def counted_inputs(self) -> tuple[str, ...]:
-        """Names of the inputs, as counters have them."""
-        return "left", "right"
-
-    @property
-    def counter_names(self) -> tuple[str, ...]:
-        """What is counted."""
-        return TWO_STREAM_COUNTERS
-
-    @property
-    def piece_bytes(self) -> int:
-        """How much of the results is held before it leaves."""
-        return MAX_BYTES
 
     def build(self, values: dict[str, Any] | None, env: Env) -> JoinLogic:
         """The logic of one shard."""
@@ -167,8 +165,17 @@ def format_window(stream: Stream) -> str:
     return format_duration(stream.window_us)
 
 
-def _two_nones() -> list[int | None]:
-    return [None, None]
+def by_side(**counts: Sequence[int]) -> JoinCounts:
+    """Counts of the left and of the right.
+
+    Examples
+    --------
+    >>> counts = by_side(late=(3, 4))
+    >>> counts.late_left, counts.late_right
+    (3, 4)
+    """
+    sides = {f"{name}_left": n[LEFT] for name, n in counts.items()}
+    return JoinCounts(**sides, **{f"{name}_right": n[RIGHT] for name, n in counts.items()})
 
 
 @dataclass
@@ -206,11 +213,11 @@ class WindowJoinState(Progress):
     """
 
     sequence: int = 0
-    latest: list[int | None] = field(default_factory=_two_nones)
+    latest: list[int | None] = field(default_factory=lambda: [None, None])
     released: list[int] = field(default_factory=lambda: [0, 0])
     held: list[int] = field(default_factory=lambda: [0, 0])
-    seen: list[int | None] = field(default_factory=_two_nones)
-    windows: tuple[list[JoinedWindow], list[JoinedWindow]] = field(default_factory=lambda: ([], []))
+    seen: list[int | None] = field(default_factory=lambda: [None, None])
+    windows: Windows = field(default_factory=lambda: ([], []))
     methods: list[Method | None] = field(default_factory=lambda: [None, None])
     selectivity: list[float | None] = field(default_factory=lambda: [None, None])
     shedding: SheddingState | None = None
@@ -234,7 +241,7 @@ class WindowJoinState(Progress):
         values["windows"] = [[list(asdict(w).values()) for w in side] for side in self.windows]
         values["marked"] = sorted(self.marked)
         if self.shedding is not None:
-            values["shedding"] = self.shedding.to_dict()
+            values["shedding"] = asdict(self.shedding)
         return values
 
     @classmethod
@@ -247,20 +254,15 @@ class WindowJoinState(Progress):
         read = {"windows": (left, right), "shedding": shedding, "marked": marked}
         return cls(**{**values, **read})
 
-    def with_windows(
-        self, windows: tuple[list[JoinedWindow], list[JoinedWindow]]
-    ) -> "WindowJoinState":
+    def with_windows(self, windows: Windows) -> "WindowJoinState":
         """A state of the same times that remembers other rows."""
+        values = vars(self).items()
+        own: dict[str, Any] = {name: list(v) for name, v in values if isinstance(v, list)}
+        own["sampled"] = [0, 0]
         return replace(
             self,
-            latest=list(self.latest),
-            released=list(self.released),
-            held=list(self.held),
-            seen=list(self.seen),
-            methods=list(self.methods),
-            selectivity=list(self.selectivity),
+            **own,
             shedding=None,  # what a budget left is counted once, with the rows it was kept for
-            sampled=[0, 0],
             marked=set(),  # only inner joins spread keys: nothing is marked
             windows=windows,
         )
