@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import SIDES, Keys, Side
+from streamjoin._typing import SIDES, Keys, Side, both
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.hashing import fold_words
 from streamjoin.planning.two.split import Allocation, Demand, Limits, Pair, output
@@ -148,10 +148,8 @@ class SheddingState(StreamClock):
     def see_gate(self, arrivals: Arrivals, took: float) -> None:
         """Decide what is let in before it is packed, from what a batch took (in seconds)."""
         known = self.rates.per_second or arrivals.total
-        left, right = (
-            max(rate, MIN_RATE) / share for rate, share in zip(known, self.gate.shares, strict=True)
-        )
-        self.gate.see(arrivals.seconds, took, Demand((left, right), arrivals.windows))
+        rates = both(lambda side: max(known[side], MIN_RATE) / self.gate.shares[side])
+        self.gate.see(arrivals.seconds, took, Demand(rates, arrivals.windows))
 
     def charge(self, cpu_us: float, rows: int) -> None:
         """Learn what tuples cost, for the next batch."""
@@ -171,18 +169,14 @@ class SheddingState(StreamClock):
     def _demand(self, limits: Shedding, arrivals: Arrivals) -> Demand:
         """What the streams would take; a stream that pauses still has what is remembered of it."""
         known = self.rates.per_second or arrivals.total
-        rates = max(known[0], MIN_RATE), max(known[1], MIN_RATE)
-        left, right = (
-            size * copies for size, copies in zip(arrivals.sizes, limits.copies, strict=True)
-        )
+        rates = both(lambda side: max(known[side], MIN_RATE))
+        sizes = both(lambda side: arrivals.sizes[side] * limits.copies[side])
         windows = arrivals.windows
         if limits.memory is not None and self.part:
             held = [units / self.part for units in arrivals.held]
-            windows = (
-                max(windows[0], held[0] / (rates[0] * left)),
-                max(windows[1], held[1] / (rates[1] * right)),
-            )
-        return Demand(rates, windows, (left, right))
+            lasts = both(lambda side: held[side] / (rates[side] * sizes[side]))
+            windows = both(lambda side: max(arrivals.windows[side], lasts[side]))
+        return Demand(rates, windows, sizes)
 
     def _steady(self, new: Allocation, demand: Demand) -> tuple[Allocation, list[float] | None]:
         """Stay with the division of before unless another promises clearly more results.
@@ -250,8 +244,8 @@ def _let_in(allocation: Allocation, rows: float | None, arrivals: Arrivals) -> t
         return (float(own[0]), float(own[1])), 0.0
     room = [rows * rate / sum(allocation.rates) for rate in allocation.rates]
     spare = [max(0.0, room[side] - total[side]) for side in SIDES]
-    left, right = (
-        min(1.0, (room[side] + spare[1 - side]) / max(total[side], MIN_RATE)) for side in SIDES
+    left, right = both(
+        lambda side: min(1.0, (room[side] + spare[1 - side]) / max(total[side], MIN_RATE))
     )
     return (left * own[0], right * own[1]), left * total[0] + right * total[1]
 

@@ -95,10 +95,8 @@ class Waiting:
 
     def take_all(self) -> list[pa.RecordBatch]:
         """All rows, without their partitions; none waits any more."""
-        found = [self._pending(run).drop_columns([PART]) for run in self._state.waiting]
-        for run in list(self._state.waiting):
-            self._work.remove(WAITING, run)
-        self.rows[:], self.since[:], self._loaded[:] = 0, LATEST, NEVER
+        found, _ = self.take(np.ones(len(self.rows), np.bool_))
+        self._loaded[:] = NEVER
         return found
 
     def settle(self) -> None:

@@ -1,6 +1,6 @@
 """A join that probes its windows in part: what is chosen, and what is seen of the rest.
 
-What is chosen depends on the difference of two rows' cells (`core.cells`). An index compares
+What is chosen depends on the difference of two rows' cells (`core.window`). An index compares
 differences of coordinates with fixed bounds; with the start of its cell as the coordinate of an
 arrival, and the time itself as that of a row it meets, the same bounds are right for every arrival.
 
