@@ -1,6 +1,7 @@
 """Names for arrays by meaning."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,3 +21,10 @@ Side = Literal[0, 1]
 LEFT: Side = 0
 RIGHT: Side = 1
 SIDES: tuple[Side, Side] = (LEFT, RIGHT)
+
+T = TypeVar("T")
+
+
+def both(of: Callable[[Side], T]) -> tuple[T, T]:
+    """What the left has, and the right."""
+    return of(LEFT), of(RIGHT)

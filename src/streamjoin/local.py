@@ -32,9 +32,9 @@ from streamjoin.joins.packed import PackedRow, read_packed
 from streamjoin.joins.packing import Decided, pack
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import resolve_table_join
-from streamjoin.joins.table.arrivals import TableArrival, keyed
-from streamjoin.joins.table.choosing import suited
 from streamjoin.joins.table.logic import TableJoinLogic
+from streamjoin.joins.table.measuring import suited
+from streamjoin.joins.table.rows import TableArrival, keyed
 from streamjoin.joins.table.settings import STREAM, TableJoin
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.joins.window.arguments import Both, resolve
@@ -354,7 +354,7 @@ class LocalTableJoin:
         if isinstance(shaped, pa.Table):
             batches = shaped.combine_chunks().to_batches()
             shaped = batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
-        return TableArrival(*keyed(shaped, schema, self.join.keys[STREAM]))
+        return keyed(shaped, schema, self.join.keys[STREAM])
 
 
 def _table_of(parts: Iterable[list[pa.Array]], schema: pa.Schema) -> pa.Table:

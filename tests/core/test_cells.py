@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES
 from streamjoin.core.batch import Batch
-from streamjoin.core.cells import CELLS, MOST_CELLS, Axis, together
 from streamjoin.core.stream import Stream
-from streamjoin.core.window import encode
+from streamjoin.core.window import CELLS, MOST_CELLS, Axis, encode, together
 from tests.strategies import FEW
 
 LENGTHS = st.integers(0, 3) | st.integers(0, 2000) | st.just(3600 * 10**6)

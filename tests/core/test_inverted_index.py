@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from streamjoin import oracle
 from streamjoin.core.index import fixed
-from streamjoin.core.inverted_index import InvertedIndex
 from streamjoin.core.kernels import inverted
 from streamjoin.core.kernels.equi_probe import Bounds
-from streamjoin.core.sets import Sets, Vocabulary
+from streamjoin.core.sets import InvertedIndex, Sets, Vocabulary
 from streamjoin.errors import ConfigError, DataError
 
 MIN, MAX = -(2**63), 2**63 - 1

@@ -15,7 +15,7 @@ from streamjoin.core.kernels._cache import _CacheFile, folders
 PROGRAM = """
 import numpy as np
 from streamjoin.core.kernels import _cache
-from streamjoin.core.kernels.cells import pairs_by_difference as kernel
+from streamjoin.core.kernels.counting import pairs_by_difference as kernel
 out, cells = np.zeros(3), np.array([5, 6])
 kernel(cells, np.array([2, 1]), cells, np.array([10, 1]), -1, out)
 assert out.tolist() == [2.0, 21.0, 10.0]

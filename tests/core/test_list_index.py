@@ -6,10 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streamjoin.core.index import HashIndex
-from streamjoin.core.kernels import scan
+from streamjoin.core.index import HashIndex, ListIndex
+from streamjoin.core.kernels import equi_probe
 from streamjoin.core.kernels.equi_probe import Bounds
-from streamjoin.core.list_index import ListIndex
 from streamjoin.errors import ConfigError, DataError
 
 MIN, MAX = -(2**63), 2**63 - 1
@@ -81,13 +80,13 @@ def test_many_blocks_and_pieces(n_keys: int, in_order: bool) -> None:
 
 def test_keys_with_one_fingerprint_are_told_apart() -> None:
     keys, times, rows = np.array([5, 6, 5]), np.array([1, 2, 3]), np.arange(3, dtype=np.int32)
-    prints, key = np.zeros(scan.STRIDE, np.int32), np.array([5])
-    scan.fingerprints(key, prints)
+    prints, key = np.zeros(equi_probe.STRIDE, np.int32), np.array([5])
+    equi_probe.fingerprints(key, prints)
     prints[:] = prints[0]  # those of the other key and of what fills the block up, too
     mine, theirs = np.empty(9, np.int32), np.empty(9, np.int32)
     bounds = Bounds.of(-9, 9, 1, 3)
     assert bounds is not None
-    for kernel in (scan.scan_pairs, scan.scan_pairs.py_func):
+    for kernel in (equi_probe.scan_pairs, equi_probe.scan_pairs.py_func):
         table = (prints, keys, times, rows)
         assert kernel(key, np.array([2]), 0, 0, bounds, *table, mine, theirs) == (1, 0, 2)
         assert mine[:2].tolist() == [0, 2]

@@ -17,8 +17,7 @@ from streamjoin._typing import Side
 from streamjoin.core.predicate import Expression, build, mask
 from streamjoin.core.predicate import expressions as ex
 from streamjoin.core.predicate.bands import Band, find_band
-from streamjoin.core.predicate.build import NotUnderstoodError
-from streamjoin.core.predicate.types import common_type
+from streamjoin.core.predicate.build import NotUnderstoodError, common_type
 from streamjoin.errors import ConfigError, DataError
 
 FAILED = "failed"

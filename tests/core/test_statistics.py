@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamjoin.core.statistics import Rates
+from streamjoin.shedding.costs import Rates
 from tests.strategies import FEW
 
 COUNTS = st.tuples(st.integers(0, 1000), st.integers(0, 1000))

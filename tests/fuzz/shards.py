@@ -20,9 +20,8 @@ from streamjoin.joins.channel import Run
 from streamjoin.joins.packed import clock_of, read_packed
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import resolve_table_join
-from streamjoin.joins.table.choosing import suited
-from streamjoin.joins.table.shaping import TableShaper
-from streamjoin.joins.table.shard import TableOperator
+from streamjoin.joins.table.measuring import suited
+from streamjoin.joins.table.shard import TableOperator, TableShaper
 from streamjoin.spark import processor
 from streamjoin.spark.processor import Call
 from streamjoin.spark.rows import Packer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamjoin.joins.table import choosing
+from streamjoin.joins.table import measuring
 from streamjoin.joins.table.measuring import Measured
 from tests.golden import counters, explained, helps, names
 from tests.golden.explained import Inputs
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def inputs(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Inputs:
     # What reading a table costs is measured when the join is made.
-    monkeypatch.setattr(choosing, "measure", lambda *_: Measured(SCAN_MS, LOOK_UP_US, 0))
+    monkeypatch.setattr(measuring, "measure", lambda *_: Measured(SCAN_MS, LOOK_UP_US, 0))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return Inputs(spark, folder)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import streamjoin as sj
 from streamjoin._typing import SIDES
 from streamjoin.core.batch import Batch as Rows
-from streamjoin.core.cells import Axis
+from streamjoin.core.window import Axis
 from streamjoin.errors import StreamJoinError
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.window.parts import MOST_WORTH

@@ -8,9 +8,8 @@ import pyarrow as pa
 import streamjoin as sj
 from streamjoin._typing import LEFT
 from streamjoin.core.batch import Batch, arrange
-from streamjoin.core.cells import MOST_CELLS, Axis
 from streamjoin.core.stream import Stream
-from streamjoin.core.window import BasicWindow
+from streamjoin.core.window import MOST_CELLS, Axis, BasicWindow
 from streamjoin.local import LocalJoin
 from streamjoin.shedding.costs import Costs
 from streamjoin.shedding.rows import in_sample

@@ -1,6 +1,7 @@
 """Which parts of the windows are probed: plans within their room, budgets kept, skew used."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin._typing import SIDES
-from streamjoin.core.cells import Axis, FloatArray
+from streamjoin.core.window import Axis, FloatArray
 from streamjoin.local import LocalJoin
 from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.comparisons import (
@@ -84,7 +85,7 @@ def test_a_plan_costs_no_more_than_there_is(
         assert plan.comparisons[side] + plan.skipped[side] == pytest.approx(full[side])
     if plan.chosen is None:
         assert plan.skipped == (0.0, 0.0)
-    again = SelectiveState.from_dict(state.to_dict()).plan(FullJoin(axis, *brought), policy, us)
+    again = SelectiveState.from_dict(asdict(state)).plan(FullJoin(axis, *brought), policy, us)
     assert (again.looking, again.comparisons) == (plan.looking, plan.comparisons)
 
 

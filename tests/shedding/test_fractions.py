@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from papers.operators.selective_state import n_basic_windows
+from streamjoin.core.window import FloatArray
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.shedding.fractions import (
     POLICIES,
     BasicWindows,
-    FloatArray,
     by_priority,
     choose_fractions,
     direction_adapt,
@@ -98,7 +98,9 @@ def test_selective_budget() -> None:
     values = np.arange(10.0)
     parts = by_priority(windows(values, np.full(10, 10)), budget=25)
     assert parts.tolist() == [0.0] * 7 + [0.5, 1.0, 1.0]
-    assert newest_first(np.full(10, 10.0), 25).tolist() == [1.0, 1.0, 0.5] + [0.0] * 7
+    assert (
+        newest_first(windows(values, np.full(10, 10)), 25).tolist() == [1.0, 1.0, 0.5] + [0.0] * 7
+    )
 
 
 def test_rate_adaptation_alone_gets_the_newest() -> None:
@@ -148,9 +150,9 @@ def test_a_tie_goes_to_the_newer() -> None:
 def test_empty_basic_windows_are_skipped() -> None:
     gaps = windows([0, 2, 0, 4], [0, 5, 0, 5])
     assert by_priority(gaps, 7).tolist() == [1.0, 0.4, 1.0, 1.0]
-    assert newest_first(gaps.costs, 7).tolist() == [1.0, 1.0, 1.0, 0.4]
+    assert newest_first(gaps, 7).tolist() == [1.0, 1.0, 1.0, 0.4]
     assert by_priority(gaps, 0).tolist() == [1.0, 0.0, 1.0, 0.0]
-    assert newest_first(np.empty(0), 3).tolist() == []
+    assert newest_first(windows([], []), 3).tolist() == []
 
 
 def test_two_way_traffic() -> None:

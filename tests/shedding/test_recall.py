@@ -79,7 +79,7 @@ def test_rows_of_a_fixed_number_vary_less() -> None:
 
 def test_a_state_without_the_newer_fields_is_read() -> None:
     """As version 0.2.0 wrote it: all that it let in is all that is seen."""
-    known = SheddingState(recall=drawn(2, (0.5, 0.5))[0]).to_dict()
+    known = asdict(SheddingState(recall=drawn(2, (0.5, 0.5))[0]))
     del known["recall"]["rows"]
     shedding = SheddingState.from_dict(known)
     assert shedding.recall.variance == drawn(2, (0.5, 0.5))[0].variance

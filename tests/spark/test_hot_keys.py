@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import streamjoin as sj
 from streamjoin.errors import ConfigError, StateError
 from streamjoin.joins.window import spread_join
-from streamjoin.joins.window.hot_detection import Load
+from streamjoin.joins.window.spread_join import Load
 from streamjoin.metrics import JoinCounts
 from streamjoin.spark.worker import running
 from tests.joins.feeding import ids, local_join, push

@@ -21,8 +21,7 @@ from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
 from streamjoin.explanations.plans import TablePlan
 from streamjoin.joins.routing import ByKey
-from streamjoin.joins.table.shaping import TableShaper
-from streamjoin.joins.table.shard import TableOperator
+from streamjoin.joins.table.shard import TableOperator, TableShaper
 from streamjoin.spark import requirements
 from streamjoin.spark.failures import root_cause
 from streamjoin.spark.plans import plans_of

@@ -26,8 +26,7 @@ from streamjoin._typing import Keys, Times
 from streamjoin.calibration.fitting import Fit, best_times, crossing, fit_costs
 from streamjoin.calibration.many_streams import TUPLE_COSTS, measure_tuples
 from streamjoin.calibration.store import Calibration, Crossover
-from streamjoin.core.index import HashIndex
-from streamjoin.core.list_index import ListIndex
+from streamjoin.core.index import HashIndex, ListIndex
 from streamjoin.planning.two.algorithm_choice import Load, Method, OperationCosts, costs_of
 
 METHODS: Final[tuple[Method, ...]] = get_args(Method)

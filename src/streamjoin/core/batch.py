@@ -1,7 +1,8 @@
 """The rows of one side in one arrival, ready to be joined."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,7 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import Keys, Times
 from streamjoin.core.keys import can_be_key, exact_keys, hash_keys
-from streamjoin.core.order import Order, total_order
-from streamjoin.core.stream import Stream
+from streamjoin.core.stream import Order, Stream, total_order
 from streamjoin.errors import DataError
 
 
@@ -64,23 +64,14 @@ def arrange(rows: pa.RecordBatch, stream: Stream, ahead: pa.Array | None = None)
     >>> arranged.rows.schema.names
     ['c0', 'c1', '_key']
     """
-    types = stream.schema.types
-    # Casts only relabel: a time zone, or large offsets where Spark is set to send them.
-    columns = [
-        column if column.type == kind else column.cast(kind)
-        for column, kind in zip(rows.columns, types, strict=True)
-    ]
+    columns = relabelled(rows, stream.schema.types)
     times = columns[stream.time].view(pa.int64())
     n_ahead = 0 if ahead is None else ahead.true_count
     if n_ahead:
         times = pc.if_else(ahead, None, times)
-    needed = [*(columns[i] for i in stream.key), times]
-    valid = None
+    valid = all_valid([*(columns[i] for i in stream.key), times])
     loose = [column.slice(0, 0) for column in columns]
-    if any(column.null_count for column in needed):
-        valid = needed[0].is_valid()
-        for column in needed[1:]:
-            valid = pc.and_(valid, column.is_valid())
+    if valid is not None:
         loose = [column.filter(pc.invert(valid)) for column in columns]
         columns = [column.filter(valid) for column in columns]
     return Arranged(
@@ -91,6 +82,24 @@ def arrange(rows: pa.RecordBatch, stream: Stream, ahead: pa.Array | None = None)
         valid=valid,
         ahead=n_ahead,
     )
+
+
+def relabelled(rows: pa.RecordBatch, types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """The columns in the types of a schema.
+
+    Casts only relabel: a time zone, or large offsets where Spark is set to send them.
+    """
+    return [
+        column if column.type == kind else column.cast(kind)
+        for column, kind in zip(rows.columns, types, strict=True)
+    ]
+
+
+def all_valid(columns: Sequence[pa.Array]) -> pa.Array | None:
+    """Which rows have a value in every column; None for all."""
+    if not any(column.null_count for column in columns):
+        return None
+    return reduce(pc.and_, [column.is_valid() for column in columns])
 
 
 def _stored(columns: list[pa.Array], stream: Stream) -> pa.RecordBatch:

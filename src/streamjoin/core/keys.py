@@ -19,6 +19,7 @@ from streamjoin._typing import Keys
 from streamjoin.core.kernels import hashing
 
 _NULL = np.int64(0x5EED)
+BYTES = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 
 
 def is_exact(data_type: pa.DataType) -> bool:
@@ -52,7 +53,7 @@ def can_be_key(data_type: pa.DataType) -> bool:
         is_exact(data_type)
         or pa.types.is_floating(data_type)
         or pa.types.is_decimal128(data_type)
-        or _is_bytes(data_type)
+        or data_type in BYTES
     )
 
 
@@ -69,14 +70,18 @@ def comparable(left: pa.DataType, right: pa.DataType) -> bool:
 
 
 def exact_keys(column: pa.Array) -> Keys:
-    """The keys of a column without nulls whose type `is_exact`.
+    """The keys of a column whose type `is_exact`; what stands in a null is undefined.
 
     Examples
     --------
     >>> exact_keys(pa.array([3, 1], pa.int32())).tolist()
     [3, 1]
     """
-    return _as_int64(column)
+    if pa.types.is_temporal(column.type):
+        wide = pa.int32() if column.type.bit_width == 32 else pa.int64()
+        column = column.view(wide)
+    column = column.cast(pa.int64())
+    return np.asarray(column.fill_null(0) if column.null_count else column)
 
 
 def hash_keys(columns: Sequence[pa.Array]) -> Keys:
@@ -115,33 +120,14 @@ def equal_keys(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> NDArray[n
     return same
 
 
-def _is_bytes(data_type: pa.DataType) -> bool:
-    kinds = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
-    return data_type in kinds
-
-
 def _is_list(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_list(data_type) or pa.types.is_large_list(data_type))
-
-
-def _as_int64(column: pa.Array) -> Keys:
-    """Whole numbers, booleans and times as int64; what stands in a null is undefined."""
-    if pa.types.is_temporal(column.type):
-        wide = pa.int32() if column.type.bit_width == 32 else pa.int64()
-        column = column.view(wide)
-    column = column.cast(pa.int64())
-    return np.asarray(column.fill_null(0) if column.null_count else column)
 
 
 def _float_bits(column: pa.Array) -> Keys:
     values = np.asarray(column.fill_null(0.0)).astype(np.float64) + 0.0  # -0.0 becomes 0.0
     values[np.isnan(values)] = np.nan  # one NaN for all
     return values.view(np.int64)
-
-
-def _decimal_words(column: pa.Array) -> NDArray[np.int64]:
-    words = np.frombuffer(column.buffers()[1], np.int64)
-    return words[2 * column.offset : 2 * (column.offset + len(column))].reshape(-1, 2)
 
 
 def _offsets_and_values(column: pa.Array) -> tuple[NDArray[np.int64], Any]:
@@ -157,10 +143,6 @@ def _offsets_and_values(column: pa.Array) -> tuple[NDArray[np.int64], Any]:
     return offsets, np.frombuffer(buffers[2] or b"", np.uint8)
 
 
-def _valid(column: pa.Array) -> NDArray[np.bool_]:
-    return np.asarray(column.is_valid())
-
-
 def _fold(hashes: Keys, column: pa.Array) -> None:
     """Mix the values of a column into the hashes, in place."""
     kind = column.type
@@ -173,18 +155,19 @@ def _fold(hashes: Keys, column: pa.Array) -> None:
     elif _is_list(kind):
         offsets, values = _offsets_and_values(column)
         hashing.fold_runs(hashes, offsets, hash_keys([values]))
-    elif _is_bytes(kind):
+    elif kind in BYTES:
         hashing.fold_bytes(hashes, *_offsets_and_values(column))
     elif pa.types.is_decimal(kind):
-        words = _decimal_words(column)
-        hashing.fold_words(hashes, words[:, 0].copy())
-        hashing.fold_words(hashes, words[:, 1].copy())
+        words = np.frombuffer(column.buffers()[1], np.int64)
+        ours = words[2 * column.offset : 2 * (column.offset + len(column))]
+        hashing.fold_words(hashes, ours[::2].copy())
+        hashing.fold_words(hashes, ours[1::2].copy())
     elif pa.types.is_floating(kind):
         hashing.fold_words(hashes, _float_bits(column))
     else:
-        hashing.fold_words(hashes, _as_int64(column))
+        hashing.fold_words(hashes, exact_keys(column))
     if before is not None:
-        null = ~_valid(column)
+        null = np.asarray(column.is_null())
         hashes[null] = before[null]
         hashing.fold_where(hashes, null, _NULL)
 
@@ -193,10 +176,8 @@ def _equal(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     """Row by row, with null equal to null."""
     kind = left.type
     if pa.types.is_struct(kind):
-        pairs = ((pc.struct_field(left, i), pc.struct_field(right, i)) for i in range(len(kind)))
-        same = np.ones(len(left), np.bool_)
-        for mine, other in pairs:
-            same &= _equal(mine, other)
+        mine, other = ([pc.struct_field(c, i) for i in range(len(kind))] for c in (left, right))
+        same = equal_keys(mine, other) if len(kind) else np.ones(len(left), np.bool_)
     elif _is_list(kind):
         same = _equal_lists(left, right)
     elif pa.types.is_floating(kind):
@@ -204,16 +185,13 @@ def _equal(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     else:
         same = np.asarray(pc.fill_null(pc.equal(left, right), False))
     if left.null_count or right.null_count:
-        here, there = _valid(left), _valid(right)
+        here, there = (np.asarray(column.is_valid()) for column in (left, right))
         same = np.where(here & there, same, here == there)
     return same
 
 
 def _equal_lists(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
-    lengths = (
-        pc.fill_null(pc.list_value_length(left), 0),
-        pc.fill_null(pc.list_value_length(right), 0),
-    )
+    lengths = (pc.fill_null(pc.list_value_length(lists), 0) for lists in (left, right))
     mine, other = (np.asarray(length).astype(np.int64) for length in lengths)
     same: NDArray[np.bool_] = mine == other
     rows = np.flatnonzero(same & (mine > 0))

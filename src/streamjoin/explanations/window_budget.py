@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from streamjoin._typing import SIDES
-from streamjoin.core.cells import CELLS, Axis
+from streamjoin.core.window import CELLS, Axis
 from streamjoin.durations import format_duration
 from streamjoin.explanations.window_expected import Planned, plan_for
 from streamjoin.explanations.window_situation import NAMES, Situation

@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Times
-from streamjoin.core.cells import CELLS, Axis
-from streamjoin.core.kernels.ages import see_oldest, see_pairs
+from streamjoin.core.kernels.counting import see_oldest, see_pairs
+from streamjoin.core.window import CELLS, Axis
 from streamjoin.joins.base import Pairs
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.window.settings import WindowJoin

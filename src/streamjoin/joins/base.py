@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from streamjoin._typing import Positions, Side
 from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
-from streamjoin.core.order import Order
-from streamjoin.core.stream import Stream
+from streamjoin.core.stream import Order, Stream
 from streamjoin.core.window import BasicWindow
 from streamjoin.metrics import Details
 

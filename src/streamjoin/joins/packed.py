@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamjoin.core.batch import Batch
-from streamjoin.core.blobs import read_rows
-from streamjoin.core.order import Order
-from streamjoin.core.stream import Stream
+from streamjoin.core.sealed import read_rows
+from streamjoin.core.stream import Order, Stream
 from streamjoin.joins.base import Arrival
 
 NEVER: Final = -(2**63)

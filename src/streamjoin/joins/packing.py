@@ -1,7 +1,7 @@
 """Rows of a map task into packed rows: shaped by the join, divided by its routing, sent as blobs.
 
 A `Shaper` knows what its join needs of the rows and to which shards they go: `StreamShaper` of rows
-of streams, `table.shaping.TableShaper` of those that are joined with a table.
+of streams, `table.shard.TableShaper` of those that are joined with a table.
 """
 
 import time

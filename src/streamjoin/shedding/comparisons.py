@@ -11,14 +11,14 @@ window is known whether it is probed or not: one that yields nothing now is seen
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Side
-from streamjoin.core.cells import CELLS, Axis, FloatArray
+from streamjoin._typing import SIDES, Side, both
+from streamjoin.core.window import CELLS, Axis, FloatArray
 from streamjoin.shedding.costs import Cost
 from streamjoin.shedding.fractions import BasicWindows, choose_fractions
 
@@ -108,8 +108,7 @@ class FullJoin:
 
     def by_side(self, comparisons: FloatArray) -> tuple[float, float]:
         """Comparisons with the left and with the right window."""
-        left, right = (float(self.axis.of_side(comparisons, side).sum()) for side in SIDES)
-        return left, right
+        return both(lambda side: float(self.axis.of_side(comparisons, side).sum()))
 
 
 @dataclass(frozen=True)
@@ -146,13 +145,9 @@ class SelectiveState:
     sample_sizes: list[int] = field(default_factory=lambda: [0, 0])  # bytes, of each side
     sample_shares: list[float] = field(default_factory=lambda: [GAMMA, GAMMA])  # of new rows
 
-    def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "SelectiveState":
-        """Read `to_dict` back."""
+        """Read `asdict` back."""
         costs = {name: Cost(**values[name]) for name in ("receiving", "comparing", "emitting")}
         return cls(**{**values, **costs, "productivity": Productivity(**values["productivity"])})
 
@@ -195,13 +190,11 @@ class SelectiveState:
             return ComparisonPlan(None, looking, full.by_side(comparisons))
         looking = max(_looking(GAMMA * room, to_look), least)
         looking = max(min(looking, _looking(MAX_SAMPLING * room, to_look)), least / FEWER_ROWS)
-        sides = [self._basic(full, costs[side], side) for side in SIDES]
-        left, right = choose_fractions(
-            policy, (sides[LEFT], sides[RIGHT]), max(0.0, room - looking * to_look)
-        )
+        sides = both(lambda side: self._basic(full, costs[side], side))
+        fractions = choose_fractions(policy, sides, max(0.0, room - looking * to_look))
         chosen = axis.empty() > 0
-        for side, fractions in zip(SIDES, (left, right), strict=True):
-            axis.of_side(chosen, side)[:] = _cells(fractions, costs[side])
+        for side in SIDES:
+            axis.of_side(chosen, side)[:] = _cells(fractions[side], costs[side])
         every, done = full.by_side(comparisons), full.by_side(np.where(chosen, comparisons, 0.0))
         return ComparisonPlan(chosen, looking, done, (every[0] - done[0], every[1] - done[1]))
 

@@ -22,9 +22,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streamjoin._typing import both
+from streamjoin.core.window import FloatArray
 from streamjoin.errors import ConfigError, DataError
 
-FloatArray = NDArray[np.float64]
 POLICIES: Final = ("best", "ra", "ra+tc", "ra+jd", "ra+tc+jd")
 
 
@@ -99,15 +100,15 @@ def direction_adapt(
     return _part(spent, windows[0]), _part(budget - spent, windows[1])
 
 
-def newest_first(costs: FloatArray, budget: float) -> FloatArray:
+def newest_first(windows: BasicWindows, budget: float) -> FloatArray:
     """Fraction of each basic window if they are probed from the newest on (GED-A4).
 
     Examples
     --------
-    >>> newest_first(np.array([10.0, 10.0, 10.0]), budget=15).tolist()
+    >>> newest_first(BasicWindows(np.ones(3), np.full(3, 10.0)), budget=15).tolist()
     [1.0, 0.5, 0.0]
     """
-    return _fill(np.arange(len(costs)), costs, budget)
+    return _fill(np.arange(len(windows.costs)), windows.costs, budget)
 
 
 def by_priority(windows: BasicWindows, budget: float) -> FloatArray:
@@ -175,11 +176,8 @@ def choose_fractions(policy: str, sides: Sides, budget: float) -> tuple[FloatArr
     if policy.endswith("+jd"):
         productivity = _whole_density(sides[0]), _whole_density(sides[1])
         parts = direction_adapt(fraction, totals, productivity)
-    choose = by_priority if "+tc" in policy else _newest
-    left, right = (
-        choose(side, part * total) for side, part, total in zip(sides, parts, totals, strict=True)
-    )
-    return left, right
+    choose = by_priority if "+tc" in policy else newest_first
+    return both(lambda side: choose(sides[side], parts[side] * totals[side]))
 
 
 def _fill(order: NDArray[np.intp], costs: FloatArray, budget: float) -> FloatArray:
@@ -194,10 +192,6 @@ def _fill(order: NDArray[np.intp], costs: FloatArray, budget: float) -> FloatArr
     fractions = np.empty(len(costs))
     fractions[order] = parts
     return fractions
-
-
-def _newest(windows: BasicWindows, budget: float) -> FloatArray:
-    return newest_first(windows.costs, budget)
 
 
 def _density(windows: BasicWindows) -> FloatArray:

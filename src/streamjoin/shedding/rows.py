@@ -11,21 +11,20 @@ when a batch is run again with its rows in another order, and between shards tha
 rows; a choice by contents does not.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import SIDES, Side
+from streamjoin._typing import SIDES, Keys, Side, both
 from streamjoin.core.batch import Batch
 from streamjoin.core.kernels.hashing import fold_words
-from streamjoin.core.statistics import WEIGHT, Rates
 from streamjoin.planning.two.split import Allocation, Demand, Limits, Pair, output
 from streamjoin.planning.two.split import plan as plan_split
 from streamjoin.shedding.comparisons import BATCH_CREDIT, CREDIT, CpuAllowance, SelectiveState
-from streamjoin.shedding.gate import Gate
-from streamjoin.shedding.limits import Shedding, StreamClock
+from streamjoin.shedding.costs import WEIGHT, Rates
+from streamjoin.shedding.limits import Gate, Shedding, StreamClock
 from streamjoin.shedding.recall import RecallEstimate
 
 FIRST_COST_US: Final = 2.0
@@ -97,13 +96,9 @@ class SheddingState(StreamClock):
     selective: SelectiveState | None = None  # what is known for choosing comparisons
     gate: Gate = field(default_factory=Gate)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Values that JSON can hold."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "SheddingState":
-        """Read `to_dict` back."""
+        """Read `asdict` back."""
         parts: dict[str, Any] = {
             "rates": Rates(**values["rates"]),
             "recall": RecallEstimate(**values["recall"]),
@@ -127,8 +122,10 @@ class SheddingState(StreamClock):
         if limits.policy is None:
             rows, allowance, unspent = self._rows_allowed(limits, arrivals)
         else:
-            cpu = self._cpu_allowed(limits, arrivals)
-            rows = self._rows_receivable(cpu.us, arrivals)
+            known = self.selective or SelectiveState()
+            credit = CREDIT if limits.cpu_us_per_batch is None else BATCH_CREDIT
+            cpu = known.allowance(limits.cpu_us(arrivals.seconds), credit)
+            rows = _rows_receivable(known.receivable(cpu.us), arrivals)
             lagging = rows is not None
             rows = None if limits.lag else rows
         demand = self._demand(limits, arrivals)
@@ -151,10 +148,8 @@ class SheddingState(StreamClock):
     def see_gate(self, arrivals: Arrivals, took: float) -> None:
         """Decide what is let in before it is packed, from what a batch took (in seconds)."""
         known = self.rates.per_second or arrivals.total
-        left, right = (
-            max(rate, MIN_RATE) / share for rate, share in zip(known, self.gate.shares, strict=True)
-        )
-        self.gate.see(arrivals.seconds, took, Demand((left, right), arrivals.windows))
+        rates = both(lambda side: max(known[side], MIN_RATE) / self.gate.shares[side])
+        self.gate.see(arrivals.seconds, took, Demand(rates, arrivals.windows))
 
     def charge(self, cpu_us: float, rows: int) -> None:
         """Learn what tuples cost, for the next batch."""
@@ -174,18 +169,14 @@ class SheddingState(StreamClock):
     def _demand(self, limits: Shedding, arrivals: Arrivals) -> Demand:
         """What the streams would take; a stream that pauses still has what is remembered of it."""
         known = self.rates.per_second or arrivals.total
-        rates = max(known[0], MIN_RATE), max(known[1], MIN_RATE)
-        left, right = (
-            size * copies for size, copies in zip(arrivals.sizes, limits.copies, strict=True)
-        )
+        rates = both(lambda side: max(known[side], MIN_RATE))
+        sizes = both(lambda side: arrivals.sizes[side] * limits.copies[side])
         windows = arrivals.windows
         if limits.memory is not None and self.part:
             held = [units / self.part for units in arrivals.held]
-            windows = (
-                max(windows[0], held[0] / (rates[0] * left)),
-                max(windows[1], held[1] / (rates[1] * right)),
-            )
-        return Demand(rates, windows, (left, right))
+            lasts = both(lambda side: held[side] / (rates[side] * sizes[side]))
+            windows = both(lambda side: max(arrivals.windows[side], lasts[side]))
+        return Demand(rates, windows, sizes)
 
     def _steady(self, new: Allocation, demand: Demand) -> tuple[Allocation, list[float] | None]:
         """Stay with the division of before unless another promises clearly more results.
@@ -228,19 +219,6 @@ class SheddingState(StreamClock):
         unspent = max(-allowance, min(allowance, self.unspent)) + new
         return max(unspent, BORROWED * allowance), allowance, unspent
 
-    def _cpu_allowed(self, limits: Shedding, arrivals: Arrivals) -> CpuAllowance:
-        """CPU time of this shard for the batch."""
-        known = self.selective or SelectiveState()
-        credit = CREDIT if limits.cpu_us_per_batch is None else BATCH_CREDIT
-        return known.allowance(limits.cpu_us(arrivals.seconds), credit)
-
-    def _rows_receivable(self, cpu_us: float, arrivals: Arrivals) -> float | None:
-        """Rows that all shards can receive in that time; None if they can receive all."""
-        own = sum(arrivals.own)
-        receivable = (self.selective or SelectiveState()).receivable(cpu_us)
-        least = MIN_SHARE * own
-        return None if receivable >= own else max(receivable, least) * sum(arrivals.total) / own
-
     def _memory(self, limits: Shedding, allocation: Allocation) -> Pair | None:
         """Memory of this shard: its part of all, divided as planned.
 
@@ -252,6 +230,13 @@ class SheddingState(StreamClock):
         return _divide((limits.memory * self.part, 0.0), _left_part(allocation.memory))
 
 
+def _rows_receivable(receivable: float, arrivals: Arrivals) -> float | None:
+    """Rows that all shards can receive, given those of this one; None if they can receive all."""
+    own = sum(arrivals.own)
+    least = MIN_SHARE * own
+    return None if receivable >= own else max(receivable, least) * sum(arrivals.total) / own
+
+
 def _let_in(allocation: Allocation, rows: float | None, arrivals: Arrivals) -> tuple[Pair, float]:
     """Rows of this shard that are let in, and of all; what one side leaves the other gets."""
     own, total = arrivals.own, arrivals.total
@@ -259,8 +244,8 @@ def _let_in(allocation: Allocation, rows: float | None, arrivals: Arrivals) -> t
         return (float(own[0]), float(own[1])), 0.0
     room = [rows * rate / sum(allocation.rates) for rate in allocation.rates]
     spare = [max(0.0, room[side] - total[side]) for side in SIDES]
-    left, right = (
-        min(1.0, (room[side] + spare[1 - side]) / max(total[side], MIN_RATE)) for side in SIDES
+    left, right = both(
+        lambda side: min(1.0, (room[side] + spare[1 - side]) / max(total[side], MIN_RATE))
     )
     return (left * own[0], right * own[1]), left * total[0] + right * total[1]
 
@@ -274,11 +259,11 @@ def _divide(pair: Pair, left: float) -> Pair:
     return total * left, total * (1 - left)
 
 
-def row_hashes(batch: Batch, side: Side, salt: int) -> NDArray[np.uint64]:
-    """A number per row that looks random, by key and time. O(n)."""
+def row_hashes(batch: Batch, side: Side, salt: int, *more: Keys) -> NDArray[np.uint64]:
+    """A number per row that looks random, by key, time and more. O(n)."""
     hashes = np.full(len(batch), 0x5EED + salt + side, np.int64)
-    fold_words(hashes, batch.keys if batch.stream.key else batch.contents)
-    fold_words(hashes, batch.times)
+    for words in (batch.keys if batch.stream.key else batch.contents, batch.times, *more):
+        fold_words(hashes, words)
     return hashes.view(np.uint64)
 
 
@@ -298,17 +283,15 @@ def is_chosen(batch: Batch, side: Side, n: int) -> NDArray[np.bool_]:
     """Which rows of a batch are chosen; `n` of some that were chosen are `n` of all."""
     chosen = np.full(len(batch), n >= len(batch))
     if 0 < n < len(batch):
-        hashes = row_hashes(batch, side, LET_IN)
-        fold_words(hashes.view(np.int64), batch.contents)  # tells rows of one key and time apart
+        # Contents tell rows of one key and time apart.
+        hashes = row_hashes(batch, side, LET_IN, batch.contents)
         chosen[np.argpartition(hashes, n - 1)[:n]] = True
     return chosen
 
 
 def is_let_in(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
     """Which rows of a batch are among a share of all, each by chance and by what it holds."""
-    hashes = row_hashes(batch, side, GATE)
-    fold_words(hashes.view(np.int64), batch.contents)
-    return hashes < _limit(share)
+    return row_hashes(batch, side, GATE, batch.contents) < _limit(share)
 
 
 def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
@@ -323,8 +306,7 @@ def in_sample(batch: Batch, side: Side, share: float) -> NDArray[np.bool_]:
     first = min(1.0, CLOSER * share)
     chosen = hashes < _limit(first)
     rows = batch.where(chosen)
-    closer = row_hashes(rows, side, CLOSER_LOOK)
-    fold_words(closer.view(np.int64), rows.contents)
+    closer = row_hashes(rows, side, CLOSER_LOOK, rows.contents)
     chosen[chosen] = closer < _limit(share / first)
     return chosen
 
@@ -333,9 +315,7 @@ def in_turn(
     batch: Batch, side: Side, sequence: int, shares: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """Which rows have their turn, each with a probability of its own, anew in every batch."""
-    hashes = row_hashes(batch, side, TURN)
-    fold_words(hashes.view(np.int64), batch.contents)
-    fold_words(hashes.view(np.int64), np.full(len(batch), sequence))
+    hashes = row_hashes(batch, side, TURN, batch.contents, np.full(len(batch), sequence))
     chosen: NDArray[np.bool_] = hashes <= np.minimum(shares, 1.0) * 2.0**64
     return chosen
 

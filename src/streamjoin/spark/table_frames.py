@@ -12,7 +12,7 @@ from streamjoin.errors import ConfigError
 from streamjoin.explanations.plans import TablePlan
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
-from streamjoin.joins.table.choosing import suited
+from streamjoin.joins.table.measuring import suited
 from streamjoin.joins.table.settings import STREAM
 from streamjoin.joins.table.shard import TableOperator
 from streamjoin.joins.window.arguments import not_negative

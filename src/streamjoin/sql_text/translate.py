@@ -13,10 +13,9 @@ from sqlglot.errors import ParseError, SqlglotError
 from streamjoin._typing import SIDES
 from streamjoin.core.keys import comparable
 from streamjoin.core.predicate import Expression, build
-from streamjoin.core.predicate.build import NotUnderstoodError
+from streamjoin.core.predicate.build import NotUnderstoodError, is_number
 from streamjoin.core.predicate.expressions import Column, Literal
 from streamjoin.core.predicate.sets import InnerProduct, Overlap
-from streamjoin.core.predicate.types import is_number
 from streamjoin.core.sets import can_be_item
 from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.columns import kind_name

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from streamjoin.errors import TableError
 from streamjoin.joins.base import MemoryStore, OutputColumn
-from streamjoin.joins.table.arrivals import TableArrival, keyed
 from streamjoin.joins.table.logic import TableJoinLogic
+from streamjoin.joins.table.rows import TableArrival, keyed
 from streamjoin.joins.table.settings import How, TableJoin
 from streamjoin.joins.table.state import TableJoinState
 from streamjoin.planning.table import TableCosts
@@ -40,7 +40,7 @@ def rows(join: TableJoin, keys: list[int | None], first: int) -> TableArrival:
     column = pa.array(values).cast(kind) if values else pa.array([], kind)
     numbers = pa.array(range(first, first + len(keys)), pa.int64())
     batch = pa.record_batch([column, numbers], schema=join.stream)
-    return TableArrival(*keyed(batch, join.stream, (0,)))
+    return keyed(batch, join.stream, (0,))
 
 
 def table_of(join: TableJoin, keys: list[int], cuts: list[int], version: str = "1") -> MemoryTable:

@@ -3,6 +3,11 @@
 A run is one probing row and the span ``begin << 32 | count`` of index rows that it matches. Since
 each key's index rows lie next to each other in order of time, a row has at most one run, however
 many pairs that is, and the pairs can be written in pieces of any size.
+
+Nested loops compare every probing row with every row of a list. What is compared first are
+fingerprints, half of each mixed key: eight fit a vector of 256 bits, and two different keys share
+one only once in four thousand million times. A block of them is compared without branches; only a
+block with a hit is looked at again, row by row.
 """
 
 from typing import Final, NamedTuple
@@ -20,6 +25,8 @@ WIDTH: Final = 8
 _MIN: Final = -(1 << 63)
 _MAX: Final = (1 << 63) - 1
 _HALF: Final = (1 << 62) - 1  # masks an index as LOW32 does, where it may need more than 32 bits
+STRIDE: Final = 128
+"""Rows per block; arrays of fingerprints are filled up to a multiple of it."""
 
 
 class Bounds(NamedTuple):
@@ -259,3 +266,62 @@ def fill_pairs(
         done = 0 if count == left else done + count
         run += count == left
     return run, done
+
+
+@njit
+def fingerprints(keys: Keys, prints: NDArray[np.int32]) -> None:
+    """Fill the fingerprints (int32, n or more) of n keys. O(n)."""
+    for i in range(len(keys)):
+        prints[i] = np.int32(mix(keys[i]) >> 32)
+
+
+@njit
+def _hits(prints: NDArray[np.int32], start: int, wanted: np.int32) -> int:
+    """How many of a block's fingerprints are the wanted one."""
+    hits = np.int32(0)
+    begin = np.uint64(start)  # unsigned: no index counts from the end
+    for i in range(begin, begin + np.uint64(STRIDE)):
+        # 32 bits throughout: a wider sum would halve the width of the comparison.
+        hits = np.int32(hits + np.int32(prints[i] == wanted))
+    return int(hits)
+
+
+@njit
+def scan_pairs(
+    keys: Keys,
+    times: Times,
+    row: int,
+    at: int,
+    bounds: Bounds,
+    prints: NDArray[np.int32],
+    list_keys: Keys,
+    list_times: Times,
+    rows: Positions,
+    index_positions: Positions,
+    probe_positions: Positions,
+) -> tuple[int, int, int]:
+    """Pairs from probing row ``row`` and list row ``at`` on, until the arrays are full.
+
+    ``list_keys``, ``list_times`` and ``rows`` (their positions, int32) have n items in the total
+    order; ``prints`` (int32) has the next multiple of `STRIDE`. Returns where to go on, row and
+    list row, and the number of pairs. O(probing rows x list rows).
+    """
+    n, filled, size = len(list_keys), 0, len(index_positions)
+    for r in range(row, len(keys)):
+        key, time = keys[r], times[r]
+        if time < bounds.first or time > bounds.last:
+            continue
+        since = max(time, bounds.floor) + bounds.low
+        until = min(time, bounds.ceiling) + bounds.high
+        wanted = np.int32(mix(key) >> 32)
+        first = at if r == row else 0
+        for start in range(first // STRIDE * STRIDE, n, STRIDE):
+            if _hits(prints, start, wanted) == 0:
+                continue
+            for i in range(max(start, first), min(start + STRIDE, n)):
+                if prints[i] == wanted and list_keys[i] == key and since <= list_times[i] <= until:
+                    if filled == size:
+                        return r, i, filled
+                    index_positions[filled], probe_positions[filled] = rows[i], r
+                    filled += 1
+    return len(keys), 0, filled

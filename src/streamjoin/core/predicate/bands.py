@@ -1,12 +1,14 @@
 """Finds the band in a condition: two number columns that may not be far from each other.
 
 Every inequality that is linear in ``left.x - right.y`` bounds that difference. Whatever bounds it
-from both sides makes a band, however it is written.
+from both sides makes a band, however it is written. Such inequalities are comparisons of sums of
+columns and literals.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor, inf
 from typing import Final, NamedTuple
@@ -14,9 +16,18 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from streamjoin.core.predicate import build
-from streamjoin.core.predicate.expressions import And, Attempt, Column, Expression, Literal
-from streamjoin.core.predicate.linear import Inequality, inequalities
-from streamjoin.core.predicate.types import is_float, is_whole
+from streamjoin.core.predicate.build import is_float, is_whole
+from streamjoin.core.predicate.expressions import (
+    And,
+    Arithmetic,
+    Attempt,
+    Cast,
+    Column,
+    Compare,
+    Expression,
+    Literal,
+    Unary,
+)
 
 _SINGLE: Final = 1 + 2.0**-20  # more than single precision can round away
 
@@ -40,6 +51,37 @@ class Band:
     right: int
     width: int | float
     beyond_finite: bool = False
+
+
+class Linear(NamedTuple):
+    """Columns with factors, and a constant; whether some of it is computed in floats."""
+
+    terms: dict[Column, int]
+    constant: Fraction = Fraction(0)
+    n_literals: int = 0
+    is_float: bool = False
+    is_single: bool = False
+
+    def plus(self, other: "Linear", sign: int, kind: pa.DataType) -> "Linear":
+        """Sum or difference, computed in some type."""
+        terms = dict(self.terms)
+        for column, factor in other.terms.items():
+            terms[column] = terms.get(column, 0) + sign * factor
+        return Linear(
+            {column: factor for column, factor in terms.items() if factor},
+            self.constant + sign * other.constant,
+            self.n_literals + other.n_literals,
+            self.is_float or other.is_float or is_float(kind),
+            self.is_single or other.is_single or kind == pa.float32(),
+        )
+
+
+class Inequality(NamedTuple):
+    """``smaller <= larger``, or ``<`` if it is strict."""
+
+    smaller: Linear
+    larger: Linear
+    is_strict: bool
 
 
 class _Bound(NamedTuple):
@@ -85,13 +127,15 @@ def find_band(conjuncts: Sequence[Expression]) -> tuple[Band | None, list[Expres
         places = [i for i, _ in group]
         bounds = [bound for _, several in group for bound in several]
         limits, largest = _limits(bounds), _largest(*bounds[0].columns)
-        band = None if limits is None else _band(bounds, limits)
+        band = limits and _band(bounds, limits)
         if limits is None or band is None or band.width > largest:
             continue
         if bounds[0].is_whole:
-            return band, _replaced(conjuncts, places, _inside(*bounds[0].columns, limits))
+            inside, (first, *others) = _inside(*bounds[0].columns, limits), places
+            rest = [(i, c) for i, c in enumerate(conjuncts) if i not in others]
+            return band, [inside if i == first else c for i, c in rest]
         tried = places if largest < inf else []
-        return band, [_attempt(c) if i in tried else c for i, c in enumerate(conjuncts)]
+        return band, [Attempt(pa.bool_(), c) if i in tried else c for i, c in enumerate(conjuncts)]
     return None, list(conjuncts)
 
 
@@ -109,10 +153,6 @@ def _largest(left: Column, right: Column) -> int | float:
     if is_float(left.type) or is_float(right.type):
         return inf
     return int(2 ** (max(left.type.bit_width, right.type.bit_width) - 1)) - 1
-
-
-def _attempt(condition: Expression) -> Expression:
-    return Attempt(pa.bool_(), condition)
 
 
 def _band(bounds: Sequence[_Bound], limits: tuple[Fraction, Fraction]) -> Band | None:
@@ -134,17 +174,11 @@ def _inside(left: Column, right: Column, limits: tuple[Fraction, Fraction]) -> E
     difference = build.calculate("-", left, right)
     low, high = (Literal(difference.type, int(limit), str(limit)) for limit in limits)
     if limits[0] == -limits[1]:
-        return _attempt(build.compare("<=", build.absolute(difference), high))
-    both = build.compare(">=", difference, low), build.compare("<=", difference, high)
-    return _attempt(build.all_of(both))
-
-
-def _replaced(
-    conjuncts: Sequence[Expression], places: list[int], new: Expression
-) -> list[Expression]:
-    """The conjuncts with a new one in the first of some places, and none in the others."""
-    first, *others = places
-    return [new if i == first else c for i, c in enumerate(conjuncts) if i not in others]
+        within = build.compare("<=", build.absolute(difference), high)
+    else:
+        both = build.compare(">=", difference, low), build.compare("<=", difference, high)
+        within = build.all_of(both)
+    return Attempt(pa.bool_(), within)
 
 
 def _bounds(condition: Expression) -> list[_Bound]:
@@ -172,8 +206,10 @@ def _bound(inequality: Inequality) -> _Bound | None:
     # Either left - right + constant <= 0, or right - left + constant <= 0.
     is_upper = both.terms[left] == 1
     limit = -both.constant if is_upper else both.constant
-    if whole:
-        limit = Fraction(_whole_limit(limit, is_upper=is_upper, is_strict=is_strict))
+    if whole:  # the outermost whole number within it
+        outermost = floor(limit) if is_upper else ceil(limit)
+        inward = -1 if is_upper else 1
+        limit = Fraction(outermost + inward * (is_strict and outermost == limit))
     return _Bound(
         columns=(left, right),
         is_upper=is_upper,
@@ -185,8 +221,72 @@ def _bound(inequality: Inequality) -> _Bound | None:
     )
 
 
-def _whole_limit(limit: Fraction, *, is_upper: bool, is_strict: bool) -> int:
-    """The outermost whole number within a limit."""
-    if is_upper:
-        return ceil(limit) - 1 if is_strict else floor(limit)
-    return floor(limit) + 1 if is_strict else ceil(limit)
+def inequalities(condition: Expression) -> list[Inequality]:
+    """Inequalities that together are the condition; none if there are no such.
+
+    Examples
+    --------
+    >>> x = Column(pa.int32(), 0, 0, "x")
+    >>> distance, three = Unary(pa.int32(), "abs", x), Literal(pa.int32(), 3, "3")
+    >>> found = inequalities(Compare(pa.bool_(), "<", distance, three))
+    >>> [(one.smaller.terms[x], int(one.larger.constant)) for one in found]
+    [(1, 3), (-1, 3)]
+    """
+    if not isinstance(condition, Compare):
+        return []
+    operation, left, right = condition.ascending
+    if operation not in ("<", "<=", "="):
+        return []
+    sides = [(left, right), (right, left)] if operation == "=" else [(left, right)]
+    found = [_smaller(*side, is_strict=operation == "<") for side in sides]
+    return [one for several in found for one in several] if all(found) else []
+
+
+def _smaller(left: Expression, right: Expression, *, is_strict: bool) -> list[Inequality]:
+    larger, inner = linear(right), _absolute(left)
+    smaller = linear(left if inner is None else inner)
+    if smaller is None or larger is None:
+        return []
+    if inner is None:
+        return [Inequality(smaller, larger, is_strict)]
+    opposite = Linear({}).plus(smaller, -1, inner.type)
+    return [Inequality(one, larger, is_strict) for one in (smaller, opposite)]
+
+
+def _absolute(expression: Expression) -> Expression | None:
+    """X, if the expression is abs(x)."""
+    if isinstance(expression, Cast):
+        return _absolute(expression.operand)
+    is_absolute = isinstance(expression, Unary) and expression.operation == "abs"
+    return expression.operands[0] if is_absolute else None
+
+
+def linear(expression: Expression) -> Linear | None:
+    """The expression as a sum of whole or floating-point columns and literals, if it is one.
+
+    Examples
+    --------
+    >>> x = Column(pa.int32(), 0, 0, "x")
+    >>> linear(Arithmetic(pa.int32(), "-", Literal(pa.int32(), 7, "7"), x)).constant
+    Fraction(7, 1)
+    """
+    kind = expression.type
+    if isinstance(expression, Column):
+        known = is_whole(kind) or is_float(kind)
+        return Linear({expression: 1}, is_float=is_float(kind)) if known else None
+    if isinstance(expression, Literal):
+        value = expression.value
+        if not isinstance(value, int | float | Decimal) or kind == pa.bool_():
+            return None
+        return Linear({}, Fraction(value), 1, is_float(kind))
+    if isinstance(expression, Cast):
+        inner = linear(expression.operand)
+        return inner and inner._replace(is_float=inner.is_float or is_float(kind))
+    if isinstance(expression, Arithmetic) and expression.operation in ("+", "-"):
+        left, right = linear(expression.left), linear(expression.right)
+        sign = 1 if expression.operation == "+" else -1
+        return left.plus(right, sign, kind) if left and right else None
+    if isinstance(expression, Unary) and expression.operation == "negate":
+        inner = linear(expression.operand)
+        return Linear({}).plus(inner, -1, kind) if inner else None
+    return None

@@ -1,10 +1,15 @@
-"""Expressions with the types that Spark would give them, as simple as they can be made."""
+"""Expressions with the types that Spark would give them, as simple as they can be made.
+
+Which types can meet in an expression, and what comes out, are the rules of Spark's ANSI mode.
+"""
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Final
 
 import pyarrow as pa
 
+from streamjoin.core.keys import BYTES
 from streamjoin.core.predicate.expressions import (
     And,
     Arithmetic,
@@ -18,15 +23,10 @@ from streamjoin.core.predicate.expressions import (
     Or,
     Unary,
 )
-from streamjoin.core.predicate.types import (
-    as_decimal,
-    common_type,
-    is_float,
-    is_number,
-    is_whole,
-    result_type,
-)
 from streamjoin.errors import ConfigError
+
+_DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+_MOST_DIGITS: Final = 38
 
 
 class NotUnderstoodError(Exception):
@@ -64,7 +64,8 @@ def calculate(operation: str, left: Expression, right: Expression) -> Expression
     if pa.types.is_decimal(kind):
         if operation == "/":
             raise NotUnderstoodError
-        parts = [_as(_decimal(e.type, kind), e) for e in (left, right)]
+        kinds = [kind if pa.types.is_null(e.type) else as_decimal(e.type) for e in (left, right)]
+        parts = [_as(k, e) for k, e in zip(kinds, (left, right), strict=True)]
     else:
         kind = pa.float64() if operation == "/" else kind
         parts = [_as(kind, e) for e in (left, right)]
@@ -86,12 +87,12 @@ def absolute(operand: Expression) -> Expression:
 
 def all_of(parts: Sequence[Expression]) -> Expression:
     """True where all parts are."""
-    return _connected(And, parts, neutral=True)
+    return _connected(And, parts)
 
 
 def any_of(parts: Sequence[Expression]) -> Expression:
     """True where any part is."""
-    return _connected(Or, parts, neutral=False)
+    return _connected(Or, parts)
 
 
 def opposite(operand: Expression) -> Expression:
@@ -131,11 +132,10 @@ def _unary(operation: str, operand: Expression) -> Expression:
     return _folded(Unary(operand.type, operation, operand))
 
 
-def _connected(
-    kind: type[And] | type[Or], parts: Sequence[Expression], *, neutral: bool
-) -> Expression:
+def _connected(kind: type[And] | type[Or], parts: Sequence[Expression]) -> Expression:
     flat = [p for part in parts for p in (part.parts if isinstance(part, kind) else (part,))]
     conditions = [_as(pa.bool_(), part) for part in flat]
+    neutral = not kind.decisive
     needed = [c for c in conditions if not (isinstance(c, Literal) and c.value is neutral)]
     if len(needed) == 0:
         return conditions[0]
@@ -149,10 +149,6 @@ def _common(parts: Sequence[Expression]) -> pa.DataType:
         if kind is None:
             raise NotUnderstoodError
     return kind
-
-
-def _decimal(kind: pa.DataType, common: pa.DataType) -> pa.DataType:
-    return common if pa.types.is_null(kind) else as_decimal(kind)
 
 
 def _as(kind: pa.DataType, expression: Expression) -> Expression:
@@ -182,3 +178,95 @@ def _folded(expression: Expression) -> Expression:
 
 def _no_column(side: object, position: object) -> pa.Array:
     raise AssertionError
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether this is one of Spark's whole numbers.
+
+    Examples
+    --------
+    >>> is_whole(pa.int8()), is_whole(pa.uint8())
+    (True, False)
+    """
+    return kind in _DIGITS
+
+
+def is_float(kind: pa.DataType) -> bool:
+    """Whether this is one of Spark's floating-point numbers."""
+    return kind in (pa.float32(), pa.float64())
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether one can calculate with values of this type."""
+    return is_whole(kind) or is_float(kind) or bool(pa.types.is_decimal128(kind))
+
+
+def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """The type in which Spark compares two others; None where that is not known here.
+
+    Examples
+    --------
+    >>> common_type(pa.int64(), pa.float32())
+    DataType(double)
+    >>> common_type(pa.int32(), pa.decimal128(2, 1))
+    Decimal128Type(decimal128(11, 1))
+    >>> common_type(pa.int32(), pa.string()) is None
+    True
+    """
+    if pa.types.is_null(left) or pa.types.is_null(right):
+        known = right if pa.types.is_null(left) else left
+        return known if _is_comparable(known) else None
+    if left == right:
+        return left if _is_comparable(left) else None
+    if is_number(left) and is_number(right):
+        if is_float(left) or is_float(right):
+            return pa.float64()  # Spark avoids the single precision that could not hold the other
+        if is_whole(left) and is_whole(right):
+            return max(left, right, key=_DIGITS.__getitem__)
+        return _decimal(as_decimal(left), as_decimal(right))
+    strings = {pa.string(), pa.large_string()}
+    if {left, right} == strings:
+        return pa.large_string()
+    times = pa.types.is_timestamp(left) and pa.types.is_timestamp(right)
+    if times and left.unit == right.unit and (left.tz is None) == (right.tz is None):
+        return left
+    return None
+
+
+def as_decimal(kind: pa.DataType) -> pa.DataType:
+    """The decimals that hold every whole number of a type; decimals are themselves.
+
+    Examples
+    --------
+    >>> as_decimal(pa.int32())
+    Decimal128Type(decimal128(10, 0))
+    """
+    return pa.decimal128(_DIGITS[kind], 0) if is_whole(kind) else kind
+
+
+def result_type(operation: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """Type of ``+ - * /`` of two equal types or two decimals; None if it needs too many digits.
+
+    Examples
+    --------
+    >>> result_type("*", pa.decimal128(10, 2), pa.decimal128(5, 1))
+    Decimal128Type(decimal128(16, 3))
+    """
+    if not pa.types.is_decimal128(left):
+        return left
+    if operation != "*":
+        return _decimal(left, right, more=1)
+    digits = left.precision + right.precision + 1
+    return pa.decimal128(digits, left.scale + right.scale) if digits <= _MOST_DIGITS else None
+
+
+def _is_comparable(kind: pa.DataType) -> bool:
+    plain = (*BYTES, pa.bool_(), pa.date32())
+    return bool(is_number(kind) or kind in plain or pa.types.is_timestamp(kind))
+
+
+def _decimal(left: pa.DataType, right: pa.DataType, more: int = 0) -> pa.DataType | None:
+    """Decimals that hold those of two types, with some digits more; None if it needs too many."""
+    scale = max(left.scale, right.scale)
+    digits = max(left.precision - left.scale, right.precision - right.scale) + scale + more
+    return pa.decimal128(digits, scale) if digits <= _MOST_DIGITS else None

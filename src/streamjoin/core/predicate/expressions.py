@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -115,14 +116,19 @@ class Literal(Expression):
 
 
 @dataclass(frozen=True)
-class Cast(Expression):
-    """A change of type that Spark makes without being asked; not shown."""
+class Hidden(Expression):
+    """What is done with an operand without being shown."""
 
     operand: Expression
 
     def describe(self) -> str:
         """The operand."""
         return self.operand.describe()
+
+
+@dataclass(frozen=True)
+class Cast(Hidden):
+    """A change of type that Spark makes without being asked."""
 
     def compute(self, fetch: Fetch) -> Values:
         """Values of the new type; a 64-bit number may be rounded to a double, as in Spark."""
@@ -131,8 +137,8 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True)
-class Arithmetic(Expression):
-    """``+ - * /`` of two operands; ``/`` is division of doubles."""
+class Binary(Expression):
+    """An operation between two operands."""
 
     operation: str
     left: Expression
@@ -141,6 +147,11 @@ class Arithmetic(Expression):
     def describe(self) -> str:
         """``left.x + right.y``."""
         return f"{_enclosed(self.left)} {self.operation} {_enclosed(self.right)}"
+
+
+@dataclass(frozen=True)
+class Arithmetic(Binary):
+    """``+ - * /`` of two operands; ``/`` is division of doubles."""
 
     def compute(self, fetch: Fetch) -> Values:
         """Values; rows beyond the type or divided by zero have failed."""
@@ -167,10 +178,7 @@ class Unary(Expression):
 class Call(Expression):
     """A function of columns, shown as ``name(left.x, right.y)``."""
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the function is called."""
+    name: ClassVar[str]
 
     def describe(self) -> str:
         """The name with its arguments."""
@@ -178,16 +186,15 @@ class Call(Expression):
 
 
 @dataclass(frozen=True)
-class Compare(Expression):
+class Compare(Binary):
     """``= <> < <= > >= <=>`` of two operands of one type."""
 
-    operation: str
-    left: Expression
-    right: Expression
-
-    def describe(self) -> str:
-        """``left.x < right.y``."""
-        return f"{_enclosed(self.left)} {self.operation} {_enclosed(self.right)}"
+    @property
+    def ascending(self) -> tuple[str, Expression, Expression]:
+        """The operation and its operands, with ``<`` and ``<=`` in place of ``>`` and ``>=``."""
+        if self.operation in (">", ">="):
+            return self.operation.replace(">", "<"), self.right, self.left
+        return self.operation, self.left, self.right
 
     def compute(self, fetch: Fetch) -> Values:
         """Null where an operand is, except for ``<=>``."""
@@ -198,33 +205,37 @@ class Compare(Expression):
 
 
 @dataclass(frozen=True)
-class And(Expression):
-    """True where all parts are true."""
+class Connected(Expression):
+    """Conditions with AND or OR between them; a part that decides alone may be beside a failure."""
 
     parts: tuple[Expression, ...]
+    word: ClassVar[str]
+    decisive: ClassVar[bool]
 
     def describe(self) -> str:
-        """The parts with AND between them."""
-        return " AND ".join(_part(part) for part in self.parts)
+        """The parts with AND or OR between them, in parentheses if they are such themselves."""
+        shown = [(part.describe(), isinstance(_shown(part), Connected)) for part in self.parts]
+        return f" {self.word} ".join(f"({text})" if nested else text for text, nested in shown)
 
     def compute(self, fetch: Fetch) -> Values:
-        """False if any part is, even where another has failed."""
-        return values.conjunction([part.compute(fetch) for part in self.parts])
+        """Decided by any part that is decisive, even where another has failed."""
+        return values.connect([part.compute(fetch) for part in self.parts], self.decisive)
 
 
 @dataclass(frozen=True)
-class Or(Expression):
+class And(Connected):
+    """True where all parts are true."""
+
+    word = "AND"
+    decisive = False
+
+
+@dataclass(frozen=True)
+class Or(Connected):
     """True where any part is true."""
 
-    parts: tuple[Expression, ...]
-
-    def describe(self) -> str:
-        """The parts with OR between them."""
-        return " OR ".join(_part(part) for part in self.parts)
-
-    def compute(self, fetch: Fetch) -> Values:
-        """True if any part is, even where another has failed."""
-        return values.disjunction([part.compute(fetch) for part in self.parts])
+    word = "OR"
+    decisive = True
 
 
 @dataclass(frozen=True)
@@ -276,14 +287,8 @@ class In(Expression):
 
 
 @dataclass(frozen=True)
-class Attempt(Expression):
-    """Null instead of a failure; not shown. For conditions that cannot hold where they fail."""
-
-    operand: Expression
-
-    def describe(self) -> str:
-        """The operand."""
-        return self.operand.describe()
+class Attempt(Hidden):
+    """Null instead of a failure: for conditions that cannot hold where they fail."""
 
     def compute(self, fetch: Fetch) -> Values:
         """The operand's values."""
@@ -310,16 +315,10 @@ def _mapped(operand: Expression, kernel: Callable[..., values.Data], fetch: Fetc
 
 
 def _shown(expression: Expression) -> Expression:
-    return _shown(expression.operand) if isinstance(expression, Cast | Attempt) else expression
+    return _shown(expression.operand) if isinstance(expression, Hidden) else expression
 
 
 def _enclosed(expression: Expression) -> str:
     """An operand, in parentheses unless it is a single word or call."""
     single = isinstance(_shown(expression), Column | Literal | Unary | Call)
     return expression.describe() if single else f"({expression.describe()})"
-
-
-def _part(expression: Expression) -> str:
-    """A part of AND or OR, in parentheses if it is such itself."""
-    several = isinstance(_shown(expression), And | Or)
-    return f"({expression.describe()})" if several else expression.describe()

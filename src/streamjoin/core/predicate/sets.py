@@ -31,7 +31,6 @@ from streamjoin.core.predicate.values import Values
 from streamjoin.core.sets import Sets, Vocabulary
 
 _NEVER: Final = 2**31  # more items than a set can have
-_MIRRORED: Final = {"<": ">", "<=": ">="}
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,7 @@ class Overlap(Call):
 
     left: Column
     right: Column
-
-    @property
-    def name(self) -> str:
-        """``overlap``."""
-        return "overlap"
+    name = "overlap"
 
     def compute(self, fetch: Fetch) -> Values:
         """Counts; null where an array is."""
@@ -85,11 +80,7 @@ class InnerProduct(Call):
 
     left: tuple[Column, ...]
     right: tuple[Column, ...]
-
-    @property
-    def name(self) -> str:
-        """``inner_product``."""
-        return "inner_product"
+    name = "inner_product"
 
     def compute(self, fetch: Fetch) -> Values:
         """Sums; null where a set is, and instead of NaN."""
@@ -169,14 +160,12 @@ def find_sets(conjuncts: Sequence[Expression]) -> SetCondition | None:
 def _set_condition(condition: Expression) -> SetCondition | None:
     if not isinstance(condition, Compare):
         return None
-    operation, larger, smaller = condition.operation, condition.left, condition.right
-    if operation in _MIRRORED:
-        operation, larger, smaller = _MIRRORED[operation], smaller, larger
+    operation, smaller, larger = condition.ascending
     call = larger.operand if isinstance(larger, Cast) else larger
     limit = smaller.value if isinstance(smaller, Literal) else None
-    if operation not in (">", ">=") or not isinstance(limit, int | float | Decimal):
+    if operation not in ("<", "<=") or not isinstance(limit, int | float | Decimal):
         return None
-    is_strict = operation == ">"
+    is_strict = operation == "<"
     if isinstance(call, Overlap):
         fewest = min(_NEVER, floor(limit) + 1 if is_strict else ceil(limit))
         positions = (call.left.position,), (call.right.position,)

@@ -19,19 +19,13 @@ from numpy.typing import NDArray
 Data = Any  # pa.Array or pa.Scalar; pyarrow is untyped
 Failed = NDArray[np.bool_] | None
 
-_CHECKED: dict[str, tuple[Callable[..., Data], Callable[..., Any]]] = {
-    "+": (pc.add_checked, operator.add),
-    "-": (pc.subtract_checked, operator.sub),
-    "*": (pc.multiply_checked, operator.mul),
-    "negate": (pc.negate_checked, operator.neg),
-    "abs": (pc.abs_checked, abs),
-}
-_UNCHECKED: dict[str, Callable[..., Data]] = {
-    "+": pc.add,
-    "-": pc.subtract,
-    "*": pc.multiply,
-    "negate": pc.negate,
-    "abs": pc.abs,
+# Of Arrow, where floats and decimals do not fail; of Arrow with whole numbers; of Python's own.
+_CALCULATE: dict[str, tuple[Callable[..., Data], Callable[..., Data], Callable[..., Any]]] = {
+    "+": (pc.add, pc.add_checked, operator.add),
+    "-": (pc.subtract, pc.subtract_checked, operator.sub),
+    "*": (pc.multiply, pc.multiply_checked, operator.mul),
+    "negate": (pc.negate, pc.negate_checked, operator.neg),
+    "abs": (pc.abs, pc.abs_checked, abs),
 }
 _COMPARE: dict[str, Callable[..., Data]] = {"=": pc.equal, "<": pc.less, "<=": pc.less_equal}
 _MIRRORED = {">": "<", ">=": "<="}
@@ -57,9 +51,9 @@ def calculate(operation: str, *operands: Data) -> tuple[Data, Failed]:
     if operation == "/":
         return _divide(*operands)
     kind = operands[0].type
+    unchecked, checked, exact = _CALCULATE[operation]
     if not pa.types.is_integer(kind):
-        return _UNCHECKED[operation](*operands), None
-    checked, exact = _CHECKED[operation]
+        return unchecked(*operands), None
     try:
         return checked(*operands), None
     except pa.ArrowInvalid:  # some row is beyond the type: find out which
@@ -116,22 +110,24 @@ def is_among(data: Data, values: pa.Array, *, or_null: bool) -> Data:
     return pc.if_else(known, found, pa.scalar(None, pa.bool_()))
 
 
-def conjunction(parts: Sequence[Values]) -> Values:
-    """True where all parts are; a part that is false hides what failed in another.
+def connect(parts: Sequence[Values], decisive: bool) -> Values:
+    """Parts with OR between them, where one that is true decides; or with AND, one that is false.
+
+    A part that decides hides what failed in another.
 
     Examples
     --------
     >>> guard = Values(pa.array([False, True]))
     >>> guarded = Values(pa.array([True, True]), np.array([True, True]), "1 / 0")
-    >>> conjunction([guard, guarded]).failed.tolist()
+    >>> connect([guard, guarded], decisive=False).failed.tolist()
     [False, True]
     """
-    return _connect(pc.and_kleene, parts, decisive=False)
 
+    def decides(column: pa.Array) -> pa.Array:
+        return pc.fill_null(pc.equal(column, decisive), False)
 
-def disjunction(parts: Sequence[Values]) -> Values:
-    """True where any part is; a part that is true hides what failed in another."""
-    return _connect(pc.or_kleene, parts, decisive=True)
+    data = reduce(pc.or_kleene if decisive else pc.and_kleene, (part.data for part in parts))
+    return Values(data, *_undecided(parts, decides))
 
 
 def any_failed(parts: Sequence[Values]) -> tuple[Failed, str]:
@@ -159,14 +155,6 @@ def _ordered_by_nan(operation: str, left: Data, right: Data) -> Data:
     if operation == "=":
         return pc.and_(left, right)
     return pc.and_(pc.invert(left), right) if operation == "<" else right
-
-
-def _connect(kernel: Callable[..., Data], parts: Sequence[Values], *, decisive: bool) -> Values:
-    def decides(column: pa.Array) -> pa.Array:
-        return pc.fill_null(pc.equal(column, decisive), False)
-
-    data = reduce(kernel, (part.data for part in parts))
-    return Values(data, *_undecided(parts, decides))
 
 
 def _undecided(

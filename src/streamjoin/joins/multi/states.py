@@ -18,7 +18,6 @@ from streamjoin._typing import Keys
 from streamjoin.core.batch import Batch
 from streamjoin.core.index import HashIndex
 from streamjoin.core.keys import column_keys
-from streamjoin.core.statistics import WEIGHT
 from streamjoin.core.window import MOST_SLICES, N_BASIC_WINDOWS, BasicWindow
 from streamjoin.joins.base import WindowStore
 from streamjoin.joins.multi.settings import FAR, MultiJoin
@@ -27,6 +26,7 @@ from streamjoin.joins.progress import Progress
 from streamjoin.planning.many.nary import Sizes
 from streamjoin.planning.many.nary_cost import SMALL
 from streamjoin.planning.many.tree import Tree
+from streamjoin.shedding.costs import WEIGHT
 from streamjoin.shedding.plans import AllowanceState
 
 PLACE: Final = "_place"

@@ -14,11 +14,13 @@ from streamjoin.errors import ConfigError, DataError
 from streamjoin.joins.base import OutputColumn
 from streamjoin.joins.columns import kind_name, nullable, position_of, refuse_duplicates
 from streamjoin.joins.table.settings import STREAM, TABLE, Algorithm, How, Shed, TableJoin
-from streamjoin.joins.window.arguments import not_negative
+from streamjoin.joins.window.arguments import not_negative, one_of
 from streamjoin.tables.base import Table
 from streamjoin.windows import Rows
 
 ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
+HOWS: Final[tuple[How, ...]] = get_args(How)
+SHEDS: Final[tuple[Shed, ...]] = get_args(Shed)
 NAMES: Final = ("auto", *(f"{c}{name}" for name in ALGORITHMS[1:] for c in ("", "c")))
 MEMORY: Final = "256 MB"
 ON: Final = 'a column such as "id", several, or stream columns with those of the table'
@@ -46,13 +48,11 @@ def resolve_table_join(
     wanted = _columns(columns, table, naming)
     needed = [name for name in table.schema.names if name in {*table.key, *wanted}]
     schema = nullable(pa.schema([table.schema.field(name) for name in needed]))
-    if how not in get_args(How):
-        raise ConfigError.at("how", repr(how), ", ".join(get_args(How)))
-    if algorithm not in NAMES:
-        raise ConfigError.at("algorithm", repr(algorithm), ", ".join(NAMES))
-    if shed not in get_args(Shed):
-        raise ConfigError.at("shed", repr(shed), ", ".join(get_args(Shed)))
-    if front_share is not None and not _is_share(front_share):
+    kind = one_of(how, "how", HOWS)
+    algorithm = one_of(algorithm, "algorithm", NAMES)
+    shedding = one_of(shed, "shed", SHEDS)
+    is_number = isinstance(front_share, int | float) and not isinstance(front_share, bool)
+    if front_share is not None and not (is_number and 0 <= front_share < 1):
         raise ConfigError.at(
             "front_share", repr(front_share), "a part of the memory, 0 to 1, or None"
         )
@@ -64,22 +64,17 @@ def resolve_table_join(
         table=schema,
         keys=(tuple(keys), tuple(schema.get_field_index(name) for name in table.key)),
         output=_output(stream, schema, wanted, naming),
-        how="left" if how == "left" else "inner",
+        how=kind,
         algorithm=next(name for name in ALGORITHMS if algorithm.endswith(name)),
         memory=int(limit),
         is_cached=algorithm == "auto" or algorithm not in ALGORITHMS,
         front_share=None if front_share is None else float(front_share),
         wait_us=None if max_wait is None else not_negative(max_wait, "max_wait"),
         unique=table.is_unique,
-        shed="upfront" if shed == "upfront" else "considering",
+        shed=shedding,
         work_share=budget.cpu_share,
         work_us=budget.cpu_us_per_batch,
     )
-
-
-def _is_share(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < 1  # type: ignore[operator]
 
 
 def _keys(on: OnTable, stream: pa.Schema, table: Table, naming: Naming) -> list[int]:

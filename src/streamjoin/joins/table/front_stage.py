@@ -7,8 +7,10 @@ counts fade; the paper's recorder knows cached keys only, by what they were when
 The sketch is not part of the state: where it is lost, it is learnt anew.
 """
 
-import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -17,14 +19,12 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import Keys
 from streamjoin.core.index import HashIndex
-from streamjoin.core.sketch import FrequencySketch
+from streamjoin.core.kernels.counting import Counters, count_keys, estimate_keys
 from streamjoin.core.window import BasicWindow
 from streamjoin.joins.base import MAX_PAIRS
-from streamjoin.joins.table.answers import Columns
-from streamjoin.joins.table.arrivals import row_keys, stored
+from streamjoin.joins.table.rows import Columns, row_keys
 from streamjoin.joins.table.settings import TABLE
-from streamjoin.joins.table.state import ALIVE, CACHED
-from streamjoin.joins.table.work import Work
+from streamjoin.joins.table.state import ALIVE, CACHED, Work
 
 LARGEST: Final = 8
 MOST_SEGMENTS: Final = 24
@@ -37,6 +37,78 @@ SAMPLED: Final = 8
 SKETCH: Final = "frequencies"
 TWICE: Final = 2
 """A key that came once is not frequent."""
+
+
+LINES: Final = 4
+SAMPLE: Final = 10
+"""After so many keys for each that is of interest all counts are halved: what was frequent long ago
+must not stay so."""
+
+
+@dataclass
+class FrequencySketch:
+    """A count-min sketch whose counts fade (the one of TinyLFU).
+
+    Parameters
+    ----------
+    counters
+        Lines of counters.
+    interest
+        How many keys there are to choose: the cache's.
+    seen
+        Keys counted since the last time that all was halved.
+
+    Examples
+    --------
+    >>> sketch = FrequencySketch.of(interest=100)
+    >>> sketch.see(np.array([7, 7, 8]))
+    >>> sketch.estimate(np.array([7, 8, 9])).tolist()
+    [2, 1, 0]
+    """
+
+    counters: Counters
+    interest: int
+    seen: int = 0
+
+    @classmethod
+    def of(cls, interest: int) -> "FrequencySketch":
+        """An empty one, about four counters a line for each key of interest."""
+        width = 1 << max(6, (4 * max(1, interest) - 1).bit_length())
+        return cls(np.zeros((LINES, width), np.uint8), interest)
+
+    def see(self, keys: Keys) -> None:
+        """Count keys."""
+        count_keys(keys, self.counters)
+        self.seen += len(keys)
+        while self.seen >= SAMPLE * max(1, self.interest):
+            self.counters >>= 1
+            self.seen //= 2
+
+    def estimate(self, keys: Keys) -> NDArray[np.uint8]:
+        """How often keys came lately."""
+        found = np.empty(len(keys), np.uint8)
+        estimate_keys(keys, self.counters, found)
+        return found
+
+    def to_bytes(self) -> bytes:
+        """As bytes; `from_bytes` reads them."""
+        head = np.array([self.interest, self.seen, self.counters.shape[1]], np.int64)
+        return head.tobytes() + self.counters.tobytes()
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> "FrequencySketch":
+        """Read `to_bytes` back.
+
+        Examples
+        --------
+        >>> sketch = FrequencySketch.of(10)
+        >>> sketch.see(np.array([5]))
+        >>> FrequencySketch.from_bytes(sketch.to_bytes()).estimate(np.array([5])).tolist()
+        [1]
+        """
+        interest, seen, width = np.frombuffer(blob, np.int64, 3).tolist()
+        counters = np.frombuffer(blob, np.uint8, offset=24).reshape(LINES, width).copy()
+        return cls(counters, interest, seen)
 
 
 class FrontStage:
@@ -56,17 +128,19 @@ class FrontStage:
     def __init__(self, work: Work) -> None:
         self._work, self._join, self._state = work, work.join, work.state
         self._store = work.store
-        self._segments = [self._read(piece) for piece in work.state.cached]
+        self._segments = [work.read(CACHED, piece) for piece in work.state.cached]
         rows = sum(len(segment) for segment in self._segments)
         self._alive = np.ones(rows, np.bool_)
-        alive, sketch = work.store.get_blob(ALIVE), work.store.get_hint(SKETCH)
+        alive, hint = work.store.get_blob(ALIVE), work.store.get_hint(SKETCH)
         if alive is not None:
             self._alive = np.unpackbits(np.frombuffer(alive, np.uint8), count=rows).astype(np.bool_)
-        capacity = work.room.cache // int(work.parts.row_bytes + BESIDES)
-        self._sketch = _read_sketch(sketch) or FrequencySketch.of(capacity)
+        capacity = work.room.cache // int(work.parts.table.bytes_per_row + BESIDES)
+        self._sketch = FrequencySketch.of(capacity)
+        if hint is not None:
+            with suppress(ValueError):  # cut short: it is only a hint
+                self._sketch = FrequencySketch.from_bytes(hint)
         self._candidates: list[pa.RecordBatch] = []
         self._held = 0
-        self._bar: int | None = None
         self._is_counting = False
         self.hits = 0
 
@@ -111,7 +185,7 @@ class FrontStage:
         All rows of a key are offered together.
         """
         wanted = matched > 0
-        bar = self._least()
+        bar = self._bar
         if not bar and 2 * self._held > self._work.room.cache:
             bar = TWICE - 1  # more than enough are held already
         if bar:
@@ -120,13 +194,12 @@ class FrontStage:
             self._candidates.append(part.filter(pa.array(wanted)))
             self._held += int(self._candidates[-1].nbytes)
 
-    def _least(self) -> int:
+    @cached_property
+    def _bar(self) -> int:
         """How often keys must have come that are worth a second look; 0 while there is room."""
-        if self._bar is None:
-            self._bar = 0
-            if self.rows * self.bytes_per_row > self._work.room.cache * FULL:
-                self._bar = int(self._sketch.estimate(self._keys(self._alive)).min())
-        return self._bar
+        if self.rows * self.bytes_per_row <= self._work.room.cache * FULL:
+            return 0
+        return int(self._sketch.estimate(self._keys(self._alive)).min())
 
     def settle(self) -> None:
         """Decide which of the rows that were offered are kept, and write down what changed."""
@@ -134,7 +207,11 @@ class FrontStage:
         known = [*self._segments, *([] if rows is None else [rows])]
         if known:
             capacity = self._work.room.cache // _bytes_per_row(known)
-            self._shrink(capacity)
+            excess = self.rows - capacity
+            if excess > 0:  # there is room for fewer than before: the least frequent go
+                often = self._sketch.estimate(self._keys(self._alive))
+                worst = np.argsort(often, kind="stable")[:excess]
+                self._drop(np.flatnonzero(self._alive)[worst])
             if rows is not None:
                 self._admit(rows, capacity)
         self._tidy()
@@ -165,10 +242,9 @@ class FrontStage:
 
     def clear(self) -> None:
         """Forget all rows, as the table has changed."""
-        for piece in self._state.cached:
-            self._store.remove(CACHED, piece)
-        self._state.cached, self._segments = [], []
-        self._alive = np.zeros(0, np.bool_)
+        for piece in list(self._state.cached):
+            self._work.remove(CACHED, piece)
+        self._segments, self._alive = [], np.zeros(0, np.bool_)
 
     def _admit(self, rows: pa.RecordBatch, capacity: int) -> None:
         """Let the frequent ones in, each in the place of one that is less so.
@@ -206,54 +282,32 @@ class FrontStage:
         keys = self._keys(np.ones(len(self._alive), np.bool_))
         self._alive &= ~np.isin(keys, keys[which])
 
-    def _shrink(self, capacity: int) -> None:
-        """The least frequent go if there is room for fewer than before."""
-        excess = self.rows - capacity
-        if excess > 0:
-            often = self._sketch.estimate(self._keys(self._alive))
-            worst = np.argsort(often, kind="stable")[:excess]
-            self._drop(np.flatnonzero(self._alive)[worst])
-
     def _append(self, rows: pa.RecordBatch) -> None:
         most = max(1, self._work.room.cache // (LARGEST * _bytes_per_row([rows])))
         for start in range(0, len(rows), most):
-            self._write(rows.slice(start, most))
-
-    def _write(self, rows: pa.RecordBatch) -> None:
-        blob = rows.serialize()
-        piece = BasicWindow(
-            self._state.number(), self._state.sequence, len(rows), 0, 0, blob.size,
-            zlib.crc32(blob),
-        )  # fmt: skip
-        self._store.put(CACHED, piece, blob)
-        self._state.cached.append(piece)
-        self._segments.append(rows)
+            self._segments.append(rows.slice(start, most))
+            self._work.write(CACHED, self._segments[-1])
         self._alive = np.concatenate([self._alive, np.ones(len(rows), np.bool_)])
 
     def _tidy(self) -> None:
         """Rewrite pieces that are mostly dropped rows, and small ones if there are many."""
-        if not self._segments:
-            return
-        marks = np.split(self._alive, np.cumsum([len(one) for one in self._segments])[:-1])
-        lives = np.array([int(alive.sum()) for alive in marks])
-        sizes = np.array([len(one) for one in self._segments])
-        stale = 2 * lives < sizes
-        if len(sizes) > MOST_SEGMENTS:
+        pieces = list(self._pieces())
+        lives = np.array([alive.sum() for _, _, alive in pieces], np.int64)
+        stale = 2 * lives < np.array([len(rows) for _, rows, _ in pieces], np.int64)
+        if len(pieces) > MOST_SEGMENTS:
             stale[np.argsort(lives, kind="stable")[: MOST_SEGMENTS // 2 + 1]] = True
         if not stale.any():
             return
-        old = list(zip(self._state.cached, self._segments, marks, stale.tolist(), strict=True))
-        parts = [rows.filter(pa.array(alive)) for _, rows, alive, is_stale in old if is_stale]
-        for piece, _, _, is_stale in old:
+        rewritten, self._segments, kept = [], [], [np.zeros(0, np.bool_)]
+        for (piece, rows, alive), is_stale in zip(pieces, stale, strict=True):
             if is_stale:
-                self._store.remove(CACHED, piece)
-        kept = [(piece, rows, alive) for piece, rows, alive, is_stale in old if not is_stale]
-        self._state.cached = [piece for piece, _, _ in kept]
-        self._segments = [rows for _, rows, _ in kept]
-        self._alive = np.concatenate([np.zeros(0, np.bool_), *(alive for _, _, alive in kept)])
-        rows = pa.concat_batches(parts)
-        if rows.num_rows:
-            self._append(rows)
+                rewritten.append(rows.filter(pa.array(alive)))
+                self._work.remove(CACHED, piece)
+            else:
+                self._segments.append(rows)
+                kept.append(alive)
+        self._alive = np.concatenate(kept)
+        self._append(pa.concat_batches(rewritten))
 
     def _keys(self, which: NDArray[np.bool_]) -> Keys:
         parts = [row_keys(segment) for segment in self._segments]
@@ -267,18 +321,6 @@ class FrontStage:
             index = HashIndex.build(keys, np.zeros_like(keys))
             self._store.put_index(CACHED, piece, index)
         return index
-
-    def _read(self, piece: BasicWindow) -> pa.RecordBatch:
-        return pa.ipc.read_record_batch(self._store.get(CACHED, piece), stored(self._join.table))
-
-
-def _read_sketch(blob: bytes | None) -> FrequencySketch | None:
-    if blob is None:
-        return None
-    try:
-        return FrequencySketch.from_bytes(blob)
-    except ValueError:  # cut short: it is only a hint
-        return None
 
 
 def _bytes_per_row(known: Sequence[pa.RecordBatch]) -> int:

@@ -19,18 +19,13 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.joins.base import WindowStore
-from streamjoin.joins.table.answers import Answers, Columns
-from streamjoin.joins.table.arrivals import TableArrival
-from streamjoin.joins.table.back_ends import BackEnd, LookUps, Places
+from streamjoin.joins.table.back_ends import Hybrid, LookUps, Places
 from streamjoin.joins.table.front_stage import FrontStage
-from streamjoin.joins.table.hybrid import Hybrid
 from streamjoin.joins.table.mesh import Mesh
-from streamjoin.joins.table.parts import Parts
+from streamjoin.joins.table.rows import Answers, Columns, Parts, TableArrival
 from streamjoin.joins.table.settings import LOOK_UP_SHARE, TableJoin
-from streamjoin.joins.table.spill import Spill
-from streamjoin.joins.table.state import TableJoinState
-from streamjoin.joins.table.waiting import Waiting
-from streamjoin.joins.table.work import Clock, Work
+from streamjoin.joins.table.state import Clock, TableJoinState, Work
+from streamjoin.joins.table.waiting import Spill, Waiting
 from streamjoin.metrics import Details
 from streamjoin.planning.table import WEIGHT, best_front_share, skew_from_hits
 from streamjoin.tables.base import Changes, OpenTable
@@ -112,18 +107,20 @@ class TableJoinLogic:
         )  # fmt: skip
         if self.join.is_cached and (self.join.unique or self.join.algorithm != "meshjoin"):
             work.front = FrontStage(work)
+        is_left = bool(self.state.waiting) and self.join.algorithm != "meshjoin"
+        if self.join.has_places or is_left:
+            work.waiting = Waiting(work)
         self._allowed_us = work.allowed_us
-        spill = Spill(work)
-        waiting = self._waiting(work)
+        work.spill = spill = Spill(work)
         loads, waited = self.state.loads, self.state.n_waiting
         yield from work.answers.without(arrival.loose)
         again: list[pa.RecordBatch] = []
-        if waiting is not None and not self.join.has_places:
-            again += waiting.take_all()  # they wait since another algorithm was at work
+        if work.waiting is not None and not self.join.has_places:
+            again += work.waiting.take_all()  # they wait since another algorithm was at work
         if self._table.version != self.state.version:
-            yield from self._change(work, waiting, spill, changes, again)
-        back_end, left = self._back_end(work, waiting, spill), spill.rows
-        rows, places = self._admitted(work, spill, arrival, again)
+            yield from self._change(work, changes, again)
+        back_end, left = self._back_end(work), spill.rows
+        rows, places = self._admitted(work, arrival, again)
         n_rows = 0
         while True:
             missed = np.ones(len(rows), np.bool_)
@@ -145,9 +142,9 @@ class TableJoinLogic:
         if work.front is not None:
             self._review(work, work.front, n_rows)
         answered = n_rows + waited - self.state.n_waiting - spill.shed
-        self._settle(work, waiting, answered)
+        self._settle(work, answered)
         self.counts["loads"] = self.state.loads - loads
-        self._count(work, spill)
+        self._count(work)
 
     @property
     def details(self) -> Details:
@@ -160,20 +157,11 @@ class TableJoinLogic:
             algorithm=("cache, " if self.join.is_cached else "") + self.join.algorithm,
         )
 
-    def _waiting(self, work: Work) -> Waiting | None:
-        """Rows that wait for partitions, where some do."""
-        is_left = bool(self.state.waiting) and self.join.algorithm != "meshjoin"
-        return Waiting(work) if self.join.has_places or is_left else None
-
     def _change(
-        self,
-        work: Work,
-        waiting: Waiting | None,
-        spill: Spill,
-        changes: Changes | None,
-        again: list[pa.RecordBatch],
+        self, work: Work, changes: Changes | None, again: list[pa.RecordBatch]
     ) -> Iterator[Columns]:
         """Act on another table; `again` gets the rows that must look for their place anew."""
+        waiting = work.waiting
         is_known, self.state.version = bool(self.state.version), self._table.version
         if not is_known:
             return
@@ -191,35 +179,35 @@ class TableJoinLogic:
             gone[list(changes.removed)] = True
             again += waiting.take(gone)[0]
         elif self.join.algorithm == "meshjoin":
-            yield from Mesh(work, spill).restart()
+            yield from Mesh(work).restart()
 
     def _admitted(
-        self, work: Work, spill: Spill, arrival: TableArrival, again: list[pa.RecordBatch]
-    ) -> tuple[pa.RecordBatch, Places]:
+        self, work: Work, arrival: TableArrival, again: list[pa.RecordBatch]
+    ) -> tuple[pa.RecordBatch, Places | None]:
         """The rows that this batch deals with."""
         rows, places = arrival.rows, arrival.places
         allowed, price = work.allowed_us, max(1e-3, work.costs.row)
         if allowed is not None:
             fits = int(allowed / price)
             if len(rows) < fits:
-                again = [*again, *spill.take(fits - len(rows))]
+                again = [*again, *work.spill.take(fits - len(rows))]
             elif self.join.shed == "upfront" and len(rows) > fits:
                 chance = np.random.default_rng(self.state.sequence).random(len(rows))
                 kept = chance < fits / len(rows)  # each row is as likely to go (NAE-A13)
-                spill.add(rows.filter(pa.array(~kept)))
+                work.spill.add(rows.filter(pa.array(~kept)))
                 rows = rows.filter(pa.array(kept))
                 places = None if places is None else places[kept]
         if again:
             return pa.concat_batches([*again, rows]), None
         return rows, places
 
-    def _back_end(self, work: Work, waiting: Waiting | None, spill: Spill) -> BackEnd:
+    def _back_end(self, work: Work) -> LookUps | Mesh | Hybrid:
         if self.join.algorithm == "inlj":
-            return LookUps(work, spill)
+            return LookUps(work)
         if self.join.algorithm == "meshjoin":
-            return Mesh(work, spill)
-        assert waiting is not None
-        return Hybrid(work, waiting, spill)
+            return Mesh(work)
+        assert work.waiting is not None
+        return Hybrid(work, work.waiting)
 
     def _note_rate(self, work: Work, missed: int) -> None:
         """Rows per second that the back end gets; the first batch has no span to speak of."""
@@ -228,9 +216,9 @@ class TableJoinLogic:
             known = self.state.rate
             self.state.rate = (1 - WEIGHT) * known + WEIGHT * now if known else now
 
-    def _settle(self, work: Work, waiting: Waiting | None, answered: int) -> None:
-        if waiting is not None:
-            waiting.settle()
+    def _settle(self, work: Work, answered: int) -> None:
+        if work.waiting is not None:
+            work.waiting.settle()
         if work.front is not None:
             work.front.settle()
         self.state.costs = work.costs.learn(
@@ -250,13 +238,13 @@ class TableJoinLogic:
         if not self.state.waits:  # nothing needs the room
             self.state.front_share = LOOK_UP_SHARE
         elif rows >= ENOUGH_ROWS and front.rows >= ENOUGH_ROWS:
-            n_keys = max(work.parts.n_rows, front.rows)
+            n_keys = max(int(self._table.partition_rows.sum()), front.rows)
             skew = skew_from_hits(front.hits / rows, front.rows, n_keys)
             share = best_front_share(self.join.memory, front.bytes_per_row, n_keys, skew)
             self.state.front_share = share
 
-    def _count(self, work: Work, spill: Spill) -> None:
-        front = work.front
+    def _count(self, work: Work) -> None:
+        front, spill = work.front, work.spill
         self.counts.update(
             hits=0 if front is None else front.hits,
             cached_rows=0 if front is None else front.rows,
@@ -267,9 +255,5 @@ class TableJoinLogic:
             spilled_rows=spill.rows,
             shed=spill.shed,
             reloaded=spill.reloaded,
-            state_bytes=sum(
-                piece.size
-                for pieces in (self.state.waiting, self.state.cached, self.state.spilled)
-                for piece in pieces
-            ),
+            state_bytes=sum(piece.size for pieces in self.state.pieces for piece in pieces),
         )

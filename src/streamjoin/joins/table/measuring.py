@@ -1,6 +1,6 @@
-"""What it takes to read a table, measured on a few of its partitions and keys."""
+"""What it takes to read a table, measured on a few of its partitions and keys; what suits it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final
 
@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamjoin.core.index import HashIndex
-from streamjoin.joins.table.arrivals import row_keys
-from streamjoin.joins.table.parts import Parts
-from streamjoin.joins.table.settings import TABLE, TableJoin
+from streamjoin.joins.table.front_stage import BESIDES
+from streamjoin.joins.table.rows import Parts, row_keys
+from streamjoin.joins.table.settings import LOOK_UP_SHARE, TABLE, TableJoin
 from streamjoin.planning.table import TableCosts, is_waiting_cheaper
 from streamjoin.tables.base import OpenTable
 
@@ -105,3 +105,29 @@ def _look_up(join: TableJoin, parts: Parts, some: pa.RecordBatch) -> float:
     began = perf_counter()
     parts.look_up([some.column(i) for i in join.keys[TABLE]])
     return perf_counter() - began
+
+
+def fits(join: TableJoin, table: OpenTable) -> bool:
+    """Whether the cache has room for the whole table."""
+    needed = int(table.partition_rows.sum()) * (table.bytes_per_row + BESIDES)
+    share = LOOK_UP_SHARE if join.front_share is None else join.front_share
+    return needed <= share * join.memory
+
+
+def suited(join: TableJoin, table: OpenTable) -> TableJoin:
+    """The join with an algorithm for this table, and with what the table's rows cost.
+
+    Without an index partitions must pass by (meshjoin). A table for which there is room is cached
+    row by row, and each row is looked up once (inlj); the same where finding the partition of a key
+    costs as much as looking it up. Otherwise the cheaper of looking up and waiting is found in each
+    batch.
+    """
+    if join.algorithm == "auto" and not table.has_index:
+        join = replace(join, algorithm="meshjoin")
+    elif join.algorithm == "auto" and (fits(join, table) or not table.knows_places):
+        join = replace(join, algorithm="inlj")
+    measured = measure(join, table)
+    costs = replace(join.costs, scan=1000 * measured.scan_ms)
+    if measured.look_up_us is not None:
+        costs = replace(costs, look_up=measured.look_up_us)
+    return replace(join, costs=costs, knows_places=table.knows_places)

@@ -1,6 +1,5 @@
 """MESHJOIN: the table passes by, part after part, and each row meets all of it (NAE-A4)."""
 
-import zlib
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,12 +9,9 @@ from numpy.typing import NDArray
 
 from streamjoin.core.index import HashIndex
 from streamjoin.errors import StateError
-from streamjoin.joins.table.answers import Columns
-from streamjoin.joins.table.arrivals import row_keys, stored
 from streamjoin.joins.table.back_ends import Places, Unreached, reaching
-from streamjoin.joins.table.spill import Spill
-from streamjoin.joins.table.state import WAITING, Run
-from streamjoin.joins.table.work import Work
+from streamjoin.joins.table.rows import Columns, row_keys
+from streamjoin.joins.table.state import WAITING, Run, Work
 
 ANSWERED: Final = 4
 """First number of the keys of blobs that say which rows of a run have got a result."""
@@ -27,15 +23,15 @@ class Mesh:
 
     Parameters
     ----------
-    work, spill
-        The batch, and rows that are spilled.
+    work
+        The batch.
     """
 
-    def __init__(self, work: Work, spill: Spill) -> None:
-        self._work, self._spill = work, spill
+    def __init__(self, work: Work) -> None:
+        self._work = work
         self._state, self._store = work.state, work.store
 
-    def answer(self, rows: pa.RecordBatch, places: Places) -> Iterator[Columns]:
+    def answer(self, rows: pa.RecordBatch, places: Places | None) -> Iterator[Columns]:
         """Let rows in, load partitions, let out rows that have met all of them."""
         n = self._state.circle = self._work.parts.n
         if n == 0:
@@ -45,7 +41,7 @@ class Mesh:
         room = n_loads * self._work.room.waiting // max(1, n)
         if self._work.left_us is not None and rows.nbytes > room:  # there is not time for all
             kept = room * len(rows) // rows.nbytes
-            self._spill.add(rows.slice(kept))
+            self._work.spill.add(rows.slice(kept))
             rows = rows.slice(0, kept)
         self._enter(rows)
         runs = self._entries()
@@ -55,12 +51,13 @@ class Mesh:
             try:
                 yield from self._work.timed(self._work.scans, 1, passing)
             except Unreached as error:
-                error.spill(self._work, self._spill, rows.slice(0, 0))
+                error.spill(self._work, rows.slice(0, 0))
                 break
             self._state.loads += 1
         for run, some, found in runs:
             if self._state.loads - run.mark >= n:
-                yield from self._leave((run, some, found))
+                yield from self._work.answers.without(some.filter(pa.array(~found)))
+                self._remove(run)
             elif (left := int((~found).sum())) < run.left:
                 self._store.put_blob(_key(run), np.packbits(found).tobytes())
                 self._state.answered(run, run.left - left)
@@ -112,32 +109,17 @@ class Mesh:
         return wanted if left_us is None else min(wanted, 1 + int(left_us / self._work.costs.scan))
 
     def _entries(self) -> list[Entry]:
-        return [(run, self._read(run), self._answered(run)) for run in self._state.waiting]
+        return [
+            (run, self._work.read(WAITING, run), self._answered(run)) for run in self._state.waiting
+        ]
 
     def _enter(self, rows: pa.RecordBatch) -> None:
-        if not rows.num_rows:
-            return
-        blob, now = rows.serialize(), self._work.now_us
-        run = Run(
-            self._state.number(), self._state.sequence, len(rows), now, now, blob.size,
-            zlib.crc32(blob), left=len(rows), mark=self._state.loads,
-        )  # fmt: skip
-        self._store.put(WAITING, run, blob)
-        self._state.waiting.append(run)
-
-    def _leave(self, one: Entry) -> Iterator[Columns]:
-        run, rows, found = one
-        yield from self._work.answers.without(rows.filter(pa.array(~found)))
-        self._remove(run)
+        if rows.num_rows:
+            self._work.write(WAITING, rows, self._work.now_us, self._state.loads)
 
     def _remove(self, run: Run) -> None:
-        self._store.remove(WAITING, run)
+        self._work.remove(WAITING, run)
         self._store.remove_blob(_key(run))
-        self._state.waiting.remove(run)
-
-    def _read(self, run: Run) -> pa.RecordBatch:
-        schema = stored(self._work.join.stream)
-        return pa.ipc.read_record_batch(self._store.get(WAITING, run), schema)
 
     def _answered(self, run: Run) -> NDArray[np.bool_]:
         blob = self._store.get_blob(_key(run))

@@ -6,7 +6,8 @@ is known when it was last loaded, and rows of runs before that have left: runs a
 numbered in one sequence.
 """
 
-import zlib
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -14,14 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from streamjoin.errors import StateError
-from streamjoin.joins.table.arrivals import stored
 from streamjoin.joins.table.settings import PART
-from streamjoin.joins.table.state import PARTS, WAITING, Run
-from streamjoin.joins.table.work import Work
+from streamjoin.joins.table.state import PARTS, SPILLED, WAITING, Run, Work
 from streamjoin.planning.table import Marks
 
 MOST_RUNS: Final = 48
 """Of more than these half are written into one."""
+MOST_ROWS: Final = 1 << 16
+"""Of one piece."""
 NEVER: Final = -1
 LATEST: Final = np.iinfo(np.int64).max
 
@@ -43,7 +44,7 @@ class Waiting:
     """
 
     def __init__(self, work: Work) -> None:
-        self._join, self._state, self._store = work.join, work.state, work.store
+        self._work, self._state, self._store = work, work.state, work.store
         self._read: dict[int, pa.RecordBatch] = {}
         blob = work.store.get_blob(PARTS)
         known = np.empty((3, 0), np.int64)
@@ -57,11 +58,6 @@ class Waiting:
         more = max(0, work.parts.n - known.shape[1])
         new = np.repeat([[0], [LATEST], [NEVER]], more, axis=1)
         self.rows, self.since, self._loaded = np.concatenate([known, new], axis=1)
-
-    @property
-    def total(self) -> int:
-        """How many rows wait."""
-        return int(self.rows.sum())
 
     @property
     def bytes(self) -> int:
@@ -79,7 +75,11 @@ class Waiting:
                 if mine.any():
                     found.append(rows.filter(pa.array(mine)).drop_columns([PART]))
                     parts.append(of[mine])
-                    self._leave(run, int(mine.sum()))
+                    n = int(mine.sum())
+                    if run.left == n:
+                        self._work.remove(WAITING, run)
+                    else:
+                        self._state.answered(run, n)
         self.rows[which], self.since[which] = 0, LATEST
         self._loaded[which] = self._state.number()
         return found, np.concatenate(parts)
@@ -95,10 +95,8 @@ class Waiting:
 
     def take_all(self) -> list[pa.RecordBatch]:
         """All rows, without their partitions; none waits any more."""
-        found = [self._pending(run).drop_columns([PART]) for run in self._state.waiting]
-        for run in list(self._state.waiting):
-            self._remove(run)
-        self.rows[:], self.since[:], self._loaded[:] = 0, LATEST, NEVER
+        found, _ = self.take(np.ones(len(self.rows), np.bool_))
+        self._loaded[:] = NEVER
         return found
 
     def settle(self) -> None:
@@ -107,20 +105,14 @@ class Waiting:
             runs = sorted(self._state.waiting, key=lambda run: run.left)[: MOST_RUNS // 2]
             rows = pa.concat_batches([self._pending(run) for run in runs])
             for run in runs:
-                self._remove(run)
+                self._work.remove(WAITING, run)
             self._write(rows)
         self._store.put_blob(PARTS, np.stack([self.rows, self.since, self._loaded]).tobytes())
 
     def _write(self, rows: pa.RecordBatch) -> None:
-        blob = rows.serialize()
-        number = self._state.number()
-        run = Run(
-            number, self._state.sequence, len(rows), 0, 0, blob.size, zlib.crc32(blob),
-            left=len(rows), mark=number,
-        )  # fmt: skip
-        self._store.put(WAITING, run, blob)
-        self._state.waiting.append(run)
-        self._read[run.slice] = rows
+        number = self._state.next_piece
+        self._work.write(WAITING, rows, mark=number)
+        self._read[number] = rows
 
     def _pending(self, run: Run) -> pa.RecordBatch:
         rows = self._rows(run)
@@ -129,21 +121,59 @@ class Waiting:
     def _rows(self, run: Run) -> pa.RecordBatch:
         rows = self._read.get(run.slice)
         if rows is None:
-            schema = stored(self._join.stream, pa.field(PART, pa.int32()))
-            rows = pa.ipc.read_record_batch(self._store.get(WAITING, run), schema)
+            rows = self._work.read(WAITING, run, pa.field(PART, pa.int32()))
             self._read[run.slice] = rows
         return rows
-
-    def _leave(self, run: Run, rows: int) -> None:
-        if run.left == rows:
-            self._remove(run)
-        else:
-            self._state.answered(run, rows)
-
-    def _remove(self, run: Run) -> None:
-        self._store.remove(WAITING, run)
-        self._state.waiting.remove(run)
 
 
 def _parts(rows: pa.RecordBatch) -> NDArray[np.int32]:
     return np.asarray(rows.column(rows.num_columns - 1))
+
+
+class Spill:
+    """Rows for which there was no time, during one batch: answered when the load falls (NAE-A12).
+
+    They are pieces of the state, so they are under the checkpoint, survive a restart, and none of
+    them is lost or answered twice. The first rows of a piece may have left.
+
+    Attributes
+    ----------
+    shed, reloaded
+        Rows that went and came in this batch.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work, self._state = work, work.state
+        self.shed = self.reloaded = 0
+
+    @property
+    def rows(self) -> int:
+        """How many are kept."""
+        return sum(piece.left for piece in self._state.spilled)
+
+    @property
+    def bytes(self) -> int:
+        """What they take."""
+        return sum(piece.size * piece.left // piece.rows for piece in self._state.spilled)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Keep rows for later."""
+        self.shed += len(rows)
+        for start in range(0, len(rows), MOST_ROWS):
+            self._work.write(SPILLED, rows.slice(start, MOST_ROWS), self._work.now_us)
+
+    def take(self, rows: int) -> Sequence[pa.RecordBatch]:
+        """The oldest rows, not more than so many."""
+        found = []
+        while self._state.spilled and rows > 0:
+            piece = self._state.spilled[0]
+            n = min(rows, piece.left)
+            whole = self._work.read(SPILLED, piece)
+            found.append(whole.slice(piece.rows - piece.left, n))
+            if n < piece.left:
+                self._state.spilled[0] = replace(piece, left=piece.left - n)
+            else:
+                self._work.remove(SPILLED, piece)
+            rows -= n
+            self.reloaded += n
+        return found

@@ -3,14 +3,14 @@
 A tuple always means (left, right); a list always means several.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar, get_args
 
 import pyarrow as pa
 
 from streamjoin._names import ANY_CASE, Naming
-from streamjoin._typing import SIDES, Side
+from streamjoin._typing import SIDES, Side, both
 from streamjoin.budget import Budget
 from streamjoin.core.keys import can_be_key, comparable
 from streamjoin.core.stream import Stream
@@ -39,6 +39,7 @@ Both: TypeAlias = T | tuple[T, T]
 Window = Duration | Rows | None
 """How long or how many; None: this stream is not remembered, it only probes."""
 
+Schemas = tuple[pa.Schema, pa.Schema]
 Size = tuple[int, int | None]
 """A window as microseconds and, where it counts them, rows."""
 
@@ -46,10 +47,18 @@ HOWS: Final[tuple[How, ...]] = get_args(How)
 DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
 ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
 INVALIDATIONS: Final[tuple[Invalidation, ...]] = get_args(Invalidation)
-# Spark's own spellings.
+# With Spark's own spellings.
 _SPELLINGS: Final[dict[str, How]] = {
+    **{how: how for how in HOWS},
     "leftouter": "left", "rightouter": "right", "outer": "full", "fullouter": "full",
     "leftsemi": "semi", "leftanti": "anti",
+}  # fmt: skip
+# What the columns that an argument names may be.
+_ALLOWED: Final[dict[str, tuple[tuple[Callable[[pa.DataType], bool], ...], str]]] = {
+    "time": ((pa.types.is_timestamp,), "timestamp or timestamp_ntz"),
+    "utility": (
+        (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal), "a number",
+    ),
 }  # fmt: skip
 
 
@@ -77,7 +86,7 @@ class Resolved:
 
 
 def resolve(
-    schemas: tuple[pa.Schema, pa.Schema],
+    schemas: Schemas,
     *,
     on: On = None,
     where: str | None = None,
@@ -123,7 +132,6 @@ def resolve(
     times = _times(time, schemas, naming)
     windows = _windows(window, kind, toward)
     late_us = not_negative(lateness, "lateness")
-    idle_us = None if idle_timeout is None else positive(idle_timeout, "idle_timeout")
     all_keys = list(dict.fromkeys([*keys, *(found.equalities if found else ())]))
     left, right = (
         Stream(
@@ -141,10 +149,10 @@ def resolve(
         found.predicate if found else None,
         found.band if found else None,
         found.sets if found else None,
-        idle_us,
+        None if idle_timeout is None else positive(idle_timeout, "idle_timeout"),
         *_methods(algorithm, invalidation, found.indexed if found else None),
+        freshness_us=_freshness(freshness, windows, kind),
     )
-    join = replace(join, freshness_us=_freshness(freshness, windows, kind))
     if not isinstance(weights, bool):
         raise ConfigError.at("weights", repr(weights), "True or False")
     if weights:
@@ -168,8 +176,7 @@ def _freshness(
         raise ConfigError.at("freshness", repr(freshness), "one duration or a pair (left, right)")
     if how != "inner" and any(value is not None for value in values):
         raise ConfigError.at("freshness", f"{freshness!r} with how={how!r}", "only with 'inner'")
-    left, right = (_age(values[side], windows[side], side) for side in SIDES)
-    return left, right
+    return both(lambda side: _age(values[side], windows[side], side))
 
 
 def _age(value: Duration | None, window: Size, side: Side) -> int | None:
@@ -192,10 +199,7 @@ def _age(value: Duration | None, window: Size, side: Side) -> int | None:
 
 
 def _utility(
-    utility: Both[str | None],
-    schemas: tuple[pa.Schema, pa.Schema],
-    selective: bool,
-    naming: Naming,
+    utility: Both[str | None], schemas: Schemas, selective: bool, naming: Naming
 ) -> tuple[int | None, int | None]:
     """Positions of the columns that say what a result is worth."""
     if utility is None:
@@ -206,37 +210,28 @@ def _utility(
         raise ConfigError.at("utility", repr(utility), "a column name or a pair (left, right)")
     if not selective:
         raise ConfigError.at("utility", f"{utility!r} with shed='drop'", "only with 'selective'")
-    left, right = (_number(schemas[side], names[side], side, naming) for side in SIDES)
-    return left, right
 
+    def position(side: Side) -> int | None:
+        name = names[side]
+        return None if name is None else _position(schemas, name, side, "utility", naming)
 
-def _number(schema: pa.Schema, name: str | None, side: Side, naming: Naming) -> int | None:
-    if name is None:
-        return None
-    position = _position(schema, name, side, "utility", naming)
-    kind = schema.types[position]
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise DataError(
-            f"utility: {SIDE_NAMES[side]} column {name!r} has type {kind_name(kind)}; "
-            "allowed: a number"
-        )
-    return position
+    return both(position)
 
 
 def _methods(
     algorithm: Both[str], invalidation: str, indexed: str | None
 ) -> tuple[tuple[Algorithm, Algorithm], Invalidation]:
-    left, right = (
-        _one_of(word, "algorithm", ALGORITHMS) for word in _pair(algorithm, "algorithm", str)
-    )
-    if indexed and not {left, right} <= {"auto", "batch"}:
+    words = _pair(algorithm, "algorithm", str)
+    methods = both(lambda side: one_of(words[side], "algorithm", ALGORITHMS))
+    if indexed and not {*methods} <= {"auto", "batch"}:
         raise ConfigError.at(
             "algorithm", f"{algorithm!r} with {indexed} in `where`", "'auto' or 'batch'"
         )
-    return (left, right), _one_of(invalidation, "invalidation", INVALIDATIONS)
+    return methods, one_of(invalidation, "invalidation", INVALIDATIONS)
 
 
-def _one_of(value: object, argument: str, allowed: tuple[L, ...]) -> L:
+def one_of(value: object, argument: str, allowed: tuple[L, ...]) -> L:
+    """One of some words, or an error that names the argument."""
     for known in allowed:
         if value == known:
             return known
@@ -245,23 +240,16 @@ def _one_of(value: object, argument: str, allowed: tuple[L, ...]) -> L:
 
 def _how(how: object) -> How:
     word = how.lower().replace("_", "").replace(" ", "") if isinstance(how, str) else ""
-    for known in HOWS:
-        if word == known:
-            return known
-    if word in _SPELLINGS:
-        return _SPELLINGS[word]
-    raise ConfigError.at("how", repr(how), ", ".join(HOWS))
+    if word not in _SPELLINGS:
+        raise ConfigError.at("how", repr(how), ", ".join(HOWS))
+    return _SPELLINGS[word]
 
 
 def _direction(direction: object, how: How) -> Direction:
-    for known in DIRECTIONS:
-        if direction == known:
-            if known != "backward" and how != "asof":
-                raise ConfigError.at(
-                    "direction", f"{direction!r} with how={how!r}", "only with 'asof'"
-                )
-            return known
-    raise ConfigError.at("direction", repr(direction), ", ".join(DIRECTIONS))
+    toward = one_of(direction, "direction", DIRECTIONS)
+    if toward != "backward" and how != "asof":
+        raise ConfigError.at("direction", f"{direction!r} with how={how!r}", "only with 'asof'")
+    return toward
 
 
 def _check_where(where: Where, how: How) -> None:
@@ -285,11 +273,21 @@ def _pair(value: object, argument: str, kind: type[T]) -> tuple[T, T]:
     raise ConfigError.at(argument, repr(value), f"one {kind.__name__} or a pair (left, right)")
 
 
-def _position(schema: pa.Schema, name: str, side: Side, argument: str, naming: Naming) -> int:
-    return position_of(schema, name, f"the {SIDE_NAMES[side]} stream", argument, naming)
+def _position(schemas: Schemas, name: str, side: Side, argument: str, naming: Naming) -> int:
+    """Position of a column that an argument names."""
+    schema, side_name = schemas[side], SIDE_NAMES[side]
+    position = position_of(schema, name, f"the {side_name} stream", argument, naming)
+    are_allowed, allowed = _ALLOWED.get(argument, ((), ""))
+    kind = schema.types[position]
+    if are_allowed and not any(is_allowed(kind) for is_allowed in are_allowed):
+        raise DataError(
+            f"{argument}: {side_name} column {name!r} has type {kind_name(kind)}; "
+            f"allowed: {allowed}"
+        )
+    return position
 
 
-def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema], naming: Naming) -> list[tuple[int, int]]:
+def _keys(on: On, schemas: Schemas, naming: Naming) -> list[tuple[int, int]]:
     if on is None:
         return []
     entries = list(on) if isinstance(on, list) else [on]
@@ -298,7 +296,7 @@ def _keys(on: On, schemas: tuple[pa.Schema, pa.Schema], naming: Naming) -> list[
     keys = []
     for entry in entries:
         names = _pair(entry, "on", str)
-        left, right = (_position(schemas[s], names[s], s, "on", naming) for s in SIDES)
+        left, right = (_position(schemas, names[s], s, "on", naming) for s in SIDES)
         _check_key(schemas[0].field(left), schemas[1].field(right))
         keys.append((left, right))
     return list(dict.fromkeys(keys))
@@ -355,11 +353,9 @@ def positive(value: Duration, argument: str) -> int:
     return length
 
 
-def _times(
-    time: Both[str], schemas: tuple[pa.Schema, pa.Schema], naming: Naming
-) -> tuple[int, int]:
+def _times(time: Both[str], schemas: Schemas, naming: Naming) -> tuple[int, int]:
     names = _pair(time, "time", str)
-    left, right = (_time_position(schemas[s], names[s], s, naming) for s in SIDES)
+    left, right = (_position(schemas, names[s], s, "time", naming) for s in SIDES)
     kinds = schemas[0].types[left], schemas[1].types[right]
     if kinds[0] != kinds[1]:
         raise DataError.at(
@@ -370,14 +366,3 @@ def _times(
             "the same type on both sides (cast one of them)",
         )
     return left, right
-
-
-def _time_position(schema: pa.Schema, name: str, side: Side, naming: Naming) -> int:
-    position = _position(schema, name, side, "time", naming)
-    if not pa.types.is_timestamp(schema.types[position]):
-        kind = kind_name(schema.types[position])
-        raise DataError(
-            f"time: {SIDE_NAMES[side]} column {name!r} has type {kind}; "
-            "allowed: timestamp or timestamp_ntz"
-        )
-    return position

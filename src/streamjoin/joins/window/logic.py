@@ -16,25 +16,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
-from streamjoin.core.kernels.marks import mark_new
+from streamjoin.core.kernels.counting import mark_new
 from streamjoin.joins.ages import PairsSeen
 from streamjoin.joins.base import Alone, Arrival, Emitted, Pairs, WindowStore
 from streamjoin.joins.progress import split_late
-from streamjoin.joins.window.asof import nearest
-from streamjoin.joins.window.matching import Moved, Part, piece_rows
+from streamjoin.joins.window.matching import Moved, Part, nearest, piece_rows
 from streamjoin.joins.window.methods import Direction
 from streamjoin.joins.window.ordering import release
 from streamjoin.joins.window.parts import ProbedParts
 from streamjoin.joins.window.regulator import Regulator
 from streamjoin.joins.window.remembered import Remembered
-from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState, by_side
 from streamjoin.metrics import Details, JoinCounts
 from streamjoin.shedding.costs import Costs
-from streamjoin.shedding.gate import Gate
+from streamjoin.shedding.limits import Gate
 
 
 class WindowJoinLogic:
@@ -59,10 +57,7 @@ class WindowJoinLogic:
         store: WindowStore,
         moved: Moved | None = None,
     ) -> None:
-        self.join = join
-        self.state = state
-        self._store = store
-        self._moved = moved
+        self.join, self.state, self._store, self._moved = join, state, store, moved
 
     def on_batch(
         self, arrivals: tuple[Arrival, Arrival], now_us: int | None = None, end: bool = False
@@ -84,7 +79,10 @@ class WindowJoinLogic:
         remembered = Remembered(join, state, self._store)
         self._seen = PairsSeen(join)
         self._regulator = Regulator.of(join, state, self._store)
-        self.metrics = self._counted(arrivals)
+        rows = [len(a.batch) + a.nulls + a.ahead for a in arrivals]
+        self.metrics = JoinCounts(work=sum(rows)) + by_side(
+            rows=rows, null=[a.nulls for a in arrivals], ahead=[a.ahead for a in arrivals]
+        )
         on_time = self._split_late(arrivals)
         since = state.watermark
         before = [remembered.horizon(side) for side in SIDES]
@@ -95,8 +93,8 @@ class WindowJoinLogic:
         if join.is_ordered:
             arrived = release(join, state, self._store, on_time, since)
         elif self._regulator is not None:
-            rows = len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)
-            arrived = self._regulator.let_in(on_time, rows)
+            n_rows = len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)
+            arrived = self._regulator.let_in(on_time, n_rows)
         else:
             arrived = Part(on_time[LEFT].batch), Part(on_time[RIGHT].batch)
         for side in SIDES:
@@ -109,10 +107,17 @@ class WindowJoinLogic:
             yield from self._counting(matches)
         for side in SIDES:
             if join.keeps(side):
-                yield from self._counting(self._alone(side, on_time[side].loose))
+                loose = on_time[side].loose  # rows that can match nothing
+                if loose is not None and loose.num_rows:
+                    yield from self._counting(iter([Alone(side, loose)]))
                 finals = self._finals(remembered, side, before[side], arrived)
                 yield from self._counting(finals)
-        self._remember(remembered, arrived)
+        if self._regulator is None:
+            remembered.update(arrived)
+        else:
+            self._regulator.count_missed(remembered, arrived)
+            self._regulator.remember(remembered, arrived)
+            self.metrics += self._regulator.metrics
         state.see(latest, now_us)
         state.sequence += 1
         self._count_state()
@@ -148,61 +153,29 @@ class WindowJoinLogic:
         """
         return None if self._regulator is None else self._regulator.decide_gate(took)
 
-    def _remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
-        if self._regulator is None:
-            remembered.update(arrived)
-            return
-        self._regulator.count_missed(remembered, arrived)
-        self._regulator.remember(remembered, arrived)
-        self.metrics += self._regulator.metrics
-
-    def _counted(self, arrivals: tuple[Arrival, Arrival]) -> JoinCounts:
-        rows = [len(a.batch) + a.nulls + a.ahead for a in arrivals]
-        return JoinCounts(
-            rows_left=rows[LEFT],
-            rows_right=rows[RIGHT],
-            null_left=arrivals[LEFT].nulls,
-            null_right=arrivals[RIGHT].nulls,
-            ahead_left=arrivals[LEFT].ahead,
-            ahead_right=arrivals[RIGHT].ahead,
-            work=sum(rows),
-        )
-
     def _count_state(self) -> None:
         rows, sizes = (
             [sum(getattr(w, name) for w in side) for side in self.state.windows]
             for name in ("rows", "size")
         )
+        self.metrics += by_side(state_rows=rows, state_bytes=sizes)
         self.metrics += JoinCounts(
             state_rows=sum(rows),
             state_bytes=sum(sizes) + self.state.sample_bytes,
-            state_rows_left=rows[LEFT],
-            state_rows_right=rows[RIGHT],
-            state_bytes_left=sizes[LEFT],
-            state_bytes_right=sizes[RIGHT],
             held_rows=sum(self.state.held),
         )
 
     def _split_late(self, arrivals: tuple[Arrival, Arrival]) -> tuple[Arrival, Arrival]:
         """Set the late rows apart; what is left arrives."""
         watermark, strict = self.state.watermark, self.state.strict_watermark
-        late, on_time = [], []
-        for side in SIDES:
-            rows, rest = split_late(arrivals[side], watermark)
-            late.append(rows)
-            on_time.append(rest)
-        self.late = late[LEFT], late[RIGHT]
+        late, on_time = zip(*(split_late(arrival, watermark) for arrival in arrivals), strict=True)
+        self.late = late
         if watermark is not None:
             # A row is late because of an idle decision if it were not without one.
             gap = watermark - (strict if strict is not None else watermark - END)
             idle = [int(np.count_nonzero(rows.late_by <= gap)) for rows in late]
-            self.metrics += JoinCounts(
-                late_left=len(late[LEFT]),
-                late_right=len(late[RIGHT]),
-                idle_late_left=idle[LEFT],
-                idle_late_right=idle[RIGHT],
-            )
-        return on_time[LEFT], on_time[RIGHT]
+            self.metrics += by_side(late=[len(rows) for rows in late], idle_late=idle)
+        return on_time
 
     def _counting(self, results: Iterator[Emitted]) -> Iterator[Emitted]:
         """Hand out what is a result, and count it."""
@@ -255,7 +228,7 @@ class WindowJoinLogic:
 
     def _weighed(self, pairs: Pairs, parts: tuple[Part, Part]) -> Pairs:
         """Count what pairs stand for, where some are left out."""
-        return pairs if self._regulator is None else self._regulator.count(pairs, parts)
+        return pairs if self._regulator is None else self._regulator.missed.count(pairs, parts)
 
     def _marked(self, pairs: Pairs, parts: tuple[Part, Part]) -> Iterator[Emitted]:
         for side in SIDES:
@@ -266,11 +239,6 @@ class WindowJoinLogic:
                 if self.join.how == "semi":
                     yield Alone(side, parts[side].batch.take(fresh).rows)
         yield pairs
-
-    def _alone(self, side: Side, loose: pa.RecordBatch | None) -> Iterator[Emitted]:
-        """Rows that can match nothing."""
-        if loose is not None and loose.num_rows:
-            yield Alone(side, loose)
 
     def _finals(
         self, remembered: Remembered, side: Side, before: int | None, arrived: tuple[Part, Part]
@@ -286,7 +254,10 @@ class WindowJoinLogic:
             chunks = [part.batch.slice(start, stop).rows for part, start, stop in final]
             rows = Batch.gather(chunks, self.join.streams[side])
             if len(rows):
-                yield from self._nearest(remembered, rows, arrived[RIGHT])
+                earliest = int(rows.times[0]) - self.join.right.window_us
+                latest = int(rows.times[-1]) + self.join.left.window_us
+                stored = [part.batch for part in remembered.parts(RIGHT, earliest, latest)]
+                yield from nearest(self.join, rows, [*stored, arrived[RIGHT].batch])
             return
         for part, start, stop in final:
             step = piece_rows(part.batch)
@@ -295,9 +266,3 @@ class WindowJoinLogic:
                 if part.marks is not None:
                     rows = part.batch.slice(at, end).where(~part.marks[at:end])
                     yield Alone(side, rows.rows)
-
-    def _nearest(self, remembered: Remembered, rows: Batch, arrived: Part) -> Iterator[Emitted]:
-        earliest = int(rows.times[0]) - self.join.right.window_us
-        latest = int(rows.times[-1]) + self.join.left.window_us
-        stored = [part.batch for part in remembered.parts(RIGHT, earliest, latest)]
-        return nearest(self.join, rows, [*stored, arrived.batch])

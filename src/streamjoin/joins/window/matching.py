@@ -1,39 +1,46 @@
 """Who meets whom: an index over rows of one side, past which rows of the other are streamed.
 
 Which rows are indexed, and by what, is the *method* of a direction: see `joins.window.methods`.
+
+The as-of join: each left row with the nearest right row of its key. A left row is answered once,
+when no nearer right row can come any more. Ties go to the earlier time and, among right rows of the
+same time, to the one that came last.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, Keys, Positions, Side, Times
-from streamjoin.core.band import Buckets, Values, band_keys, band_values
+from streamjoin._typing import LEFT, Positions, Side, Times, both
 from streamjoin.core.batch import Batch
-from streamjoin.core.index import HashIndex, PairPositions
+from streamjoin.core.index import (
+    Buckets,
+    HashIndex,
+    ListIndex,
+    PairPositions,
+    Values,
+    band_keys,
+    band_values,
+)
 from streamjoin.core.keys import equal_keys
-from streamjoin.core.predicate import mask
-from streamjoin.joins.base import MAX_BYTES, MAX_PAIRS, Pairs
+from streamjoin.core.predicate import Band, SetCondition, mask
+from streamjoin.core.sets import InvertedIndex, Sets, Vocabulary
+from streamjoin.joins.base import MAX_BYTES, MAX_PAIRS, Alone, Emitted, Pairs
 from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.shedding.recall import Shares
 
-
-class Index(Protocol):
-    """Rows by key and coordinate: `HashIndex` or `ListIndex`."""
-
-    def probe_chunks(
-        self, keys: Keys, times: Times, low: int, high: int, max_pairs: int
-    ) -> Iterator[PairPositions]:
-        """Pairs of an index row and a row given here, in pieces."""
-
-
+Candidates = Iterator[PairPositions]
+"""Positions of an indexed row and of another, of pairs that look like matches."""
 Bounds = tuple[int, int]
 """Inclusive bounds of a difference of coordinates."""
 Moved = Callable[[Batch], NDArray[np.bool_]]
 """Which rows of a batch meet each other in another shard."""
+_NONE = -1
 
 
 @dataclass
@@ -93,11 +100,6 @@ def piece_rows(*batches: Batch) -> int:
     return max(1, min(MAX_PAIRS, MAX_BYTES // width))
 
 
-def coordinates(part: Part) -> Times:
-    """Where arrivals stand on the other side's axis."""
-    return part.batch.times if part.places is None else part.places
-
-
 class Matcher:
     """Finds the matches of indexed rows; made once a batch.
 
@@ -107,12 +109,12 @@ class Matcher:
         Settings.
     side
         Whose rows are indexed.
-    rows
-        Those rows.
-    index
-        Over their keys and coordinates.
+    rows, at
+        Those rows, and their coordinates.
     moved
         Where given: pairs of two such rows are left out.
+    index
+        Over their keys and coordinates; made here if there is none yet.
 
     Attributes
     ----------
@@ -127,21 +129,19 @@ class Matcher:
         join: WindowJoin,
         side: Side,
         rows: Batch,
-        index: Index,
+        at: Times,
         moved: Moved | None = None,
+        index: HashIndex | ListIndex | None = None,
     ) -> None:
-        self._join = join
-        self._side = side
-        self._rows = rows
-        self._index = index
-        self._moved = moved
+        self._join, self._side, self._rows, self._moved = join, side, rows, moved
+        self._index: Any = index or self._build(at)  # each kind of matcher has its own
         self._mine_moved = None if moved is None else moved(rows)
         self.work = self.walked = 0
 
-    def meet(
+    def candidates(
         self, other: Batch, at: Times, between: Bounds, rows: Bounds | None = None
     ) -> Iterator[Pairs]:
-        """All matches with rows of the other side, in pieces.
+        """All pairs with rows of the other side that look like matches, in pieces.
 
         Parameters
         ----------
@@ -154,13 +154,6 @@ class Matcher:
         rows
             From which row to which; None for all.
         """
-        for pairs in self.candidates(other, at, between, rows):
-            yield self.verified(pairs)
-
-    def candidates(
-        self, other: Batch, at: Times, between: Bounds, rows: Bounds | None = None
-    ) -> Iterator[Pairs]:
-        """As `meet`, but what comes need only look like a match."""
         most = piece_rows(self._rows, other)
         start, stop = rows or (0, len(other))
         if stop - start < len(other):
@@ -182,7 +175,7 @@ class Matcher:
             return Pairs((self._rows, other), (mine, theirs))
         return Pairs((other, self._rows), (theirs, mine))
 
-    def _here(self, other: Batch, pairs: Iterator[PairPositions]) -> Iterator[PairPositions]:
+    def _here(self, other: Batch, pairs: Candidates) -> Candidates:
         """Leave out pairs that another shard finds."""
         if self._moved is None or self._mine_moved is None:
             yield from pairs
@@ -192,19 +185,18 @@ class Matcher:
             here = ~(self._mine_moved[mine] & theirs_moved[theirs])
             yield mine[here], theirs[here]
 
-    def _candidates(
-        self, other: Batch, at: Times, between: Bounds, most: int
-    ) -> Iterator[PairPositions]:
-        return self._index.probe_chunks(other.keys, at, *between, most)
+    def _build(self, at: Times) -> HashIndex | InvertedIndex:
+        return HashIndex.build(self._rows.keys, at)
+
+    def _candidates(self, other: Batch, at: Times, between: Bounds, most: int) -> Candidates:
+        pairs: Candidates = self._index.probe_chunks(other.keys, at, *between, most)
+        return pairs
 
     def verified(self, pairs: Pairs) -> Pairs:
         """Leave out pairs that only look alike: equal hashes or buckets, or no predicate held."""
-        left, right = self._join.streams
-        if not (left.has_exact_key and right.has_exact_key):
-            mine = [pairs.fetch(0, i) for i in left.key]
-            theirs = [pairs.fetch(1, i) for i in right.key]
-            pairs = pairs.where(equal_keys(mine, theirs))
-        elif left.key and self._join.band is not None:
+        if not self._join.has_exact_keys:
+            pairs = pairs.where(_have_equal_keys(self._join, pairs))
+        elif self._join.left.key and self._join.band is not None:
             keys = [b.keys[p] for b, p in zip(pairs.batches, pairs.positions, strict=True)]
             pairs = pairs.where(keys[0] == keys[1])
         if self._join.predicate is not None:
@@ -213,58 +205,149 @@ class Matcher:
 
 
 class BandMatcher(Matcher):
-    """Finds matches within a band: indexed rows are in buckets, others look in two or three.
+    """Finds matches within a band: indexed rows are in buckets, others look in two or three."""
 
-    Parameters
-    ----------
-    join, side, rows, moved
-        As of a `Matcher`.
-    at
-        Coordinates of the rows.
-    """
+    def _build(self, at: Times) -> HashIndex:
+        values = self._band_values(self._side, self._rows)
+        self._buckets = Buckets.over(values, float(self._band.width))
+        return HashIndex.build(band_keys(self._rows.keys, self._buckets.of(values)), at)
 
-    def __init__(
-        self,
-        join: WindowJoin,
-        side: Side,
-        rows: Batch,
-        at: Times,
-        moved: Moved | None = None,
-    ) -> None:
-        assert join.band is not None
-        self._band = join.band
-        values = self._band_values(side, rows)
-        self._buckets = Buckets.over(values, float(join.band.width))
-        keys = band_keys(rows.keys, self._buckets.of(values))
-        super().__init__(join, side, rows, HashIndex.build(keys, at), moved)
-
-    def _candidates(
-        self, other: Batch, at: Times, between: Bounds, most: int
-    ) -> Iterator[PairPositions]:
+    def _candidates(self, other: Batch, at: Times, between: Bounds, most: int) -> Candidates:
         values = self._band_values(1 - self._side, other)
         for rows, buckets in self._buckets.touched(values, self._band.beyond_finite):
             keys = band_keys(other.keys[rows], buckets)
-            found = self._index.probe_chunks(keys, at[rows], *between, most)
-            for mine, theirs in found:
+            for mine, theirs in self._index.probe_chunks(keys, at[rows], *between, most):
                 yield mine, rows[theirs].astype(np.int32)
+
+    @property
+    def _band(self) -> Band:
+        assert self._join.band is not None
+        return self._join.band
 
     def _band_values(self, side: int, batch: Batch) -> Values:
         position = self._band.left if side == LEFT else self._band.right
         return band_values(batch.rows.column(position))
 
 
+class SetMatcher(Matcher):
+    """Finds rows that fulfil a condition on sets, by an inverted index of their items (GED-A14).
+
+    The index counts and adds up exactly, so only the rest of the predicate is still to be checked.
+    """
+
+    def _build(self, at: Times) -> InvertedIndex:
+        columns = self._columns(self._side, self._rows)
+        self._words = Vocabulary.over(columns)
+        return InvertedIndex.build(self._rows.keys, Sets.of(columns, self._words), at)
+
+    def _candidates(self, other: Batch, at: Times, between: Bounds, most: int) -> Candidates:
+        least = -inf if self._sets.least is None else self._sets.least
+        before = self._index.walked
+        yield from self._index.probe_chunks(
+            other.keys, self._of(other), at, *between, most, self._sets.fewest, least
+        )
+        walked = self._index.walked - before
+        self.walked += walked
+        self.work += walked
+
+    def touching(self, other: Batch, at: Times, between: Bounds) -> Iterator[Pairs]:
+        """Pairs with any item in common: each took a step to find those with enough."""
+        most = piece_rows(self._rows, other)
+        found = self._index.probe_chunks(other.keys, self._of(other), at, *between, most, fewest=1)
+        for mine, theirs in found:
+            yield self._pairs(other, mine, theirs)
+
+    @property
+    def _sets(self) -> SetCondition:
+        assert self._join.sets is not None
+        return self._join.sets
+
+    def _of(self, other: Batch) -> Sets:
+        return Sets.of(self._columns(1 - self._side, other), self._words)
+
+    def _columns(self, side: int, batch: Batch) -> list[pa.Array]:
+        positions = self._sets.left if side == LEFT else self._sets.right
+        return [batch.rows.column(position) for position in positions]
+
+
 def over_rows(
     join: WindowJoin, side: Side, rows: Batch, at: Times, moved: Moved | None = None
 ) -> Matcher:
     """A matcher over an index of rows that have these coordinates, made here."""
-    matcher: Matcher
+    kind = Matcher if join.band is None else BandMatcher
     if join.sets is not None:
-        from streamjoin.joins.window.set_matching import SetMatcher  # which is a Matcher itself
-
-        matcher = SetMatcher(join, join.sets, side, rows, at, moved)
-    elif join.band is not None:
-        matcher = BandMatcher(join, side, rows, at, moved)
-    else:
-        matcher = Matcher(join, side, rows, HashIndex.build(rows.keys, at), moved)
+        kind, join = SetMatcher, replace(join, predicate=join.sets.rest_of(join.predicate))
+    matcher = kind(join, side, rows, at, moved)
     matcher.work += len(rows)
     return matcher
+
+
+def nearest(join: WindowJoin, left: Batch, parts: Sequence[Batch]) -> Iterator[Emitted]:
+    """Answer left rows from the right rows of all parts, which come in order of arrival."""
+    best_part = np.full(len(left), _NONE, np.int32)
+    best_row = np.zeros(len(left), np.int32)
+    best_score = np.full(len(left), np.iinfo(np.int64).max)
+    for number, right in enumerate(parts):
+        for found in _candidates(join, left, right):
+            time = right.times[np.maximum(found, 0)]
+            # Twice the distance, and one more for a later row: of equal ones the earlier is better.
+            score = 2 * np.abs(time - left.times) + (time > left.times)
+            better = (found >= 0) & (score <= best_score)
+            best_part[better], best_row[better] = number, found[better]
+            best_score[better] = score[better]
+    for number in np.unique(best_part).tolist():
+        rows = np.flatnonzero(best_part == number).astype(np.int32)
+        step = piece_rows(left) if number == _NONE else piece_rows(left, parts[number])
+        for at in range(0, len(rows), step):
+            mine = rows[at : at + step]
+            if number == _NONE:
+                yield Alone(LEFT, left.take(mine).rows)
+            else:
+                yield Pairs((left, parts[number]), (mine, best_row[mine]))
+
+
+def _candidates(join: WindowJoin, left: Batch, right: Batch) -> Iterator[Positions]:
+    """The nearest earlier right row of each left row, then the nearest later one; -1 for none."""
+    if not len(right):
+        return
+    lookup = _Lookup(join, left, right)
+    yield lookup.find(left.times, -join.right.window_us, 0, last=True)
+    if join.direction == "nearest" and join.left.window_us > 0:
+        rows = lookup.find(left.times, 1, join.left.window_us, last=False)
+        found = rows >= 0
+        # Of those that share the time, the last.
+        times = np.where(found, right.times[np.maximum(rows, 0)], left.times)
+        yield np.where(found, lookup.find(times, 0, 0, last=True), _NONE)
+
+
+class _Lookup:
+    """One part's rows, indexed."""
+
+    def __init__(self, join: WindowJoin, left: Batch, right: Batch) -> None:
+        self._join, self._left, self._right = join, left, right
+        self._index = HashIndex.build(right.keys, right.times)
+
+    def find(self, times: Times, low: int, high: int, *, last: bool) -> Positions:
+        """The first or last match of each left row, as if it had the given time."""
+        rows = self._index.edge(self._left.keys, times, low, high, last=last)
+        if self._join.has_exact_keys:
+            return rows
+        found = np.flatnonzero(rows >= 0).astype(np.int32)
+        wrong = found[~self._same(found, rows[found])]
+        if len(wrong):  # another key has the same hash: look at all rows with this hash
+            rows[wrong] = _NONE
+            theirs, probes = self._index.probe(self._left.keys[wrong], times[wrong], low, high)
+            same = self._same(wrong[probes], theirs)
+            probes, theirs = probes[same], theirs[same]
+            edge = np.diff(probes, append=-1) if last else np.diff(probes, prepend=-1)
+            rows[wrong[probes[edge != 0]]] = theirs[edge != 0]
+        return rows
+
+    def _same(self, mine: Positions, theirs: Positions) -> NDArray[np.bool_]:
+        return _have_equal_keys(self._join, Pairs((self._left, self._right), (mine, theirs)))
+
+
+def _have_equal_keys(join: WindowJoin, pairs: Pairs) -> NDArray[np.bool_]:
+    """Which pairs have equal keys, and not only equal hashes."""
+    left, right = both(lambda side: [pairs.fetch(side, i) for i in join.streams[side].key])
+    return equal_keys(left, right)

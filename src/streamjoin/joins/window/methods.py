@@ -18,8 +18,7 @@ from functools import cached_property
 
 from streamjoin._typing import LEFT, RIGHT, Side, Times
 from streamjoin.core.batch import Batch
-from streamjoin.core.list_index import ListIndex
-from streamjoin.core.statistics import WEIGHT
+from streamjoin.core.index import HashIndex, ListIndex
 from streamjoin.core.window import JoinedWindow
 from streamjoin.errors import DataError
 from streamjoin.joins.base import Pairs
@@ -29,6 +28,7 @@ from streamjoin.joins.window.remembered import Remembered
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.planning.two.algorithm_choice import Load, Method, choose
+from streamjoin.shedding.costs import WEIGHT
 
 
 class Direction:
@@ -101,15 +101,13 @@ class Direction:
 
     def metrics(self) -> JoinCounts:
         """How stored rows were met."""
+        counts = JoinCounts(**{f"by_{self.method}": 1}) if self.windows else JoinCounts()
         if not self._probed.is_part:
-            return JoinCounts(**{f"by_{self.method}": 1}) if self.windows else JoinCounts()
+            return counts
         (low, high), at = bounds(self._join, self._side), self._part.batch.times
         near = self._remembered.reached(self._other, int(at[0]) - high, int(at[-1]) - low)
-        return JoinCounts(
-            **({f"by_{self.method}": 1} if self.windows else {}),
-            windows_read=len(self.windows),
-            windows_skipped=len(set(near) - set(self.windows)),
-        )
+        skipped = len(set(near) - set(self.windows))
+        return counts + JoinCounts(windows_read=len(self.windows), windows_skipped=skipped)
 
     def _reached(self) -> list[JoinedWindow]:
         reached: dict[JoinedWindow, None] = {}
@@ -162,30 +160,24 @@ class Direction:
     def _matched(
         self, over: Matcher, met: Batch, at: Times, between: Bounds, rows: Bounds | None
     ) -> Iterator[Pairs]:
-        for pairs in over.candidates(met, at, between, rows) if rows else ():
-            yield self._checked(over, pairs)
-
-    def _checked(self, over: Matcher, pairs: Pairs) -> Pairs:
         """The pairs that match and are within the windows."""
-        try:
-            return self._probed.within(over.verified(pairs))
-        except DataError:
-            # Pairs a little outside of the windows are looked at too: there it does not count.
-            return over.verified(self._probed.within(pairs))
+        for pairs in over.candidates(met, at, between, rows) if rows else ():
+            try:
+                matched = self._probed.within(over.verified(pairs))
+            except DataError:
+                # Pairs a little outside of the windows are looked at too: there it does not count.
+                matched = over.verified(self._probed.within(pairs))
+            yield matched
 
     def _over_stored(self, window: JoinedWindow, stored: Part) -> Matcher:
-        rows, index = stored.batch, None
+        rows = stored.batch
+        index: HashIndex | ListIndex
         if self.method == "hash":
             index = self._remembered.index(self._other, window)
-        return self._counted(
-            Matcher(
-                self._join,
-                self._other,
-                rows,
-                index or ListIndex.build(rows.keys, rows.axis),
-                self._moved,
-            )
-        )
+        else:
+            index = ListIndex.build(rows.keys, rows.axis)
+        matcher = Matcher(self._join, self._other, rows, rows.axis, self._moved, index)
+        return self._counted(matcher)
 
     @cached_property
     def _over_arrivals(self) -> Matcher:

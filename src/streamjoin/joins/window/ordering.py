@@ -11,12 +11,11 @@ from typing import Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from streamjoin._typing import RIGHT, SIDES, Times
+from streamjoin._typing import RIGHT, SIDES, Times, both
 from streamjoin.core.batch import Batch
-from streamjoin.core.order import Order, total_order
-from streamjoin.core.stream import Stream
+from streamjoin.core.stream import Order, Stream, total_order
 from streamjoin.errors import StateError
-from streamjoin.joins.base import Arrival, WindowStore
+from streamjoin.joins.base import Arrival, BlobKey, WindowStore
 from streamjoin.joins.window.matching import Part
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 
@@ -56,10 +55,7 @@ def release(
         other = queues[1 - side]
         if other.order is not None:
             places[side] = before[1 - side] + other.places(batches[side].times, ties=side == RIGHT)
-    parts = [
-        Part(_ranked(batches[side], queues[side].ranks), places=places[side]) for side in SIDES
-    ]
-    return parts[0], parts[1]
+    return both(lambda side: Part(_ranked(batches[side], queues[side].ranks), places=places[side]))
 
 
 def _ranked(batch: Batch, ranks: Times | None) -> Batch:
@@ -112,13 +108,15 @@ class Queue:
         """The rows before a watermark, in the total order."""
         n = 0 if limit is None else int(np.searchsorted(self._rows.times, limit, side="left"))
         out, held = self._rows.slice(0, n), self._rows.slice(n, len(self._rows))
-        self._keep(held)
+        self._state.held[self._number] = len(held)
+        self._hold(self._rows_key, held.rows.serialize().to_pybytes() if len(held) else None)
         if self.order is None:
             return out
         times, mine = self.order
         m = 0 if limit is None else int(np.searchsorted(times, limit, side="left"))
         self._released_times = times[:m]
-        self._keep_order(Order(times[m:], mine[m:]))
+        waiting = Order(times[m:], mine[m:])
+        self._hold(self._order_key, waiting.to_bytes() if m < len(times) else None)
         self.ranks = self._state.released[self._number] + np.flatnonzero(mine[:m])
         self._state.released[self._number] += m
         if len(self.ranks) != len(out):
@@ -140,32 +138,22 @@ class Queue:
         held = pa.ipc.read_record_batch(pa.py_buffer(blob), self._stream.stored)
         return Batch.gather([held, new.rows], self._stream)
 
-    def _keep(self, held: Batch) -> None:
-        self._state.held[self._number] = len(held)
-        if len(held):
-            self._store.put_blob(self._rows_key, held.rows.serialize().to_pybytes())
+    def _hold(self, key: BlobKey, blob: bytes | None) -> None:
+        if blob is None:
+            self._store.remove_blob(key)
         else:
-            self._store.remove_blob(self._rows_key)
+            self._store.put_blob(key, blob)
 
     def _ordered(self, new: Order | None) -> Order | None:
         if self._stream.window_rows is None:
             return None
-        parts = [] if new is None else [self._on_time(new)]
+        parts = [] if new is None else [new]
+        if new is not None and self._since is not None:
+            on_time = new.times >= self._since
+            parts = [Order(new.times[on_time], new.mine[on_time])]
         blob = self._store.get_blob(self._order_key)
         if blob is not None:
             parts.insert(0, Order.from_bytes(blob))
         times, mine = Order.joined(parts)
         order = total_order(times)
         return Order(times, mine) if order is None else Order(times[order], mine[order])
-
-    def _on_time(self, new: Order) -> Order:
-        if self._since is None:
-            return new
-        kept = new.times >= self._since
-        return Order(new.times[kept], new.mine[kept])
-
-    def _keep_order(self, held: Order) -> None:
-        if len(held.times):
-            self._store.put_blob(self._order_key, held.to_bytes())
-        else:
-            self._store.remove_blob(self._order_key)

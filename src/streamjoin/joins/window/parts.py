@@ -1,6 +1,6 @@
 """A join that probes its windows in part: what is chosen, and what is seen of the rest.
 
-What is chosen depends on the difference of two rows' cells (`core.cells`). An index compares
+What is chosen depends on the difference of two rows' cells (`core.window`). An index compares
 differences of coordinates with fixed bounds; with the start of its cell as the coordinate of an
 arrival, and the time itself as that of a row it meets, the same bounds are right for every arrival.
 
@@ -18,15 +18,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Side, Times
+from streamjoin._typing import LEFT, RIGHT, SIDES, Side, Times, both
 from streamjoin.core.batch import Batch
-from streamjoin.core.cells import CELLS, Axis, FloatArray, together
+from streamjoin.core.window import CELLS, Axis, FloatArray, together
 from streamjoin.joins.base import Pairs, WindowStore
 from streamjoin.joins.columns import SIDE_NAMES
-from streamjoin.joins.window.matching import Bounds, Matcher, Part, bounds, coordinates, over_rows
+from streamjoin.joins.window.matching import Bounds, Matcher, Part, bounds, over_rows
 from streamjoin.joins.window.remembered import Remembered
 from streamjoin.joins.window.samples import LOOKING, RowSample, SeenInPart
-from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState, by_side
 from streamjoin.metrics import BasicWindows, JoinCounts
 from streamjoin.shedding.comparisons import GAMMA, FullJoin, SelectiveState
 
@@ -58,7 +58,9 @@ class ProbedParts:
 
     def coordinates(self, part: Part) -> Times:
         """Where arrivals stand on the axis of the rows they meet."""
-        return coordinates(part) if self.axis is None else self.axis.starts(part.batch.times)
+        if self.axis is not None:
+            return self.axis.starts(part.batch.times)
+        return part.batch.times if part.places is None else part.places
 
     def between(self, side: Side) -> list[Bounds]:
         """Bounds of (coordinate of an arrival of a side) - (coordinate of the other's row)."""
@@ -71,11 +73,8 @@ class ProbedParts:
         """Leave out pairs whose cells are in reach but whose times are not (GED-I6)."""
         if self.axis is None:
             return pairs
-        left, right = (
-            batch.times[at] for batch, at in zip(pairs.batches, pairs.positions, strict=True)
-        )
-        difference = left - right
-        windows = self.join.windows_us
+        left, right = pair_times(pairs)
+        difference, windows = left - right, self.join.windows_us
         return pairs.where((difference >= -windows[0]) & (difference <= windows[1]))
 
 
@@ -119,18 +118,16 @@ class PartChooser:
             for side in SIDES
         )
         if not known.productivity.compared:
-            self._begin(Remembered(join, state, store))
+            # Sample what is remembered from the time before comparisons were budgeted.
+            remembered = Remembered(join, state, store)
+            for side in SIDES:
+                stored = [remembered.part(side, window) for window in state.windows[side]]
+                self._samples[side].update(stored, LOOKING_ROWS, LOOKING_BYTES)
             known.productivity.prior = _looks(join)
         self._looked_at, self._found, self._value = (self._axis.empty() for _ in range(3))
         self._seen = 0
         self.probed = ProbedParts(join)
         self.work = 0  # rows and candidates that were looked at in the samples
-
-    def _begin(self, remembered: Remembered) -> None:
-        """Sample what is remembered from the time before comparisons were budgeted."""
-        for side in SIDES:
-            stored = [remembered.part(side, window) for window in self._state.windows[side]]
-            self._samples[side].update(stored, LOOKING_ROWS, LOOKING_BYTES)
 
     def choose(self, arrived: tuple[Part, Part], cpu_us: float) -> JoinCounts:
         """Choose what the batch probes; how much that is."""
@@ -138,14 +135,9 @@ class PartChooser:
         self._plan = plan = self._known.plan(self._full, self._policy, cpu_us)
         if plan.chosen is not None:
             self.probed = ProbedParts(self._join, self._axis, plan.chosen)
-        done, skipped = plan.comparisons, plan.skipped
-        return JoinCounts(
-            compared_left=round(done[LEFT]),
-            compared_right=round(done[RIGHT]),
-            skipped_left=round(skipped[LEFT]),
-            skipped_right=round(skipped[RIGHT]),
-            selective=int(plan.chosen is not None),
-        )
+        done, skipped = ([round(n) for n in counts] for counts in (plan.comparisons, plan.skipped))
+        chooses = JoinCounts(selective=int(plan.chosen is not None))
+        return chooses + by_side(compared=done, skipped=skipped)
 
     @property
     def seen_in_part(self) -> SeenInPart:
@@ -256,10 +248,7 @@ class PartChooser:
         return FullJoin(axis, by_left + by_right, met, left + right, stored)
 
     def _places(self, pairs: Pairs) -> NDArray[np.int64]:
-        left, right = (
-            batch.times[at] for batch, at in zip(pairs.batches, pairs.positions, strict=True)
-        )
-        return self._axis.differences(left, right)
+        return self._axis.differences(*pair_times(pairs))
 
     def _learn(self, pairs: Pairs, weights: FloatArray) -> NDArray[np.int64]:
         places = self._places(pairs)
@@ -267,6 +256,11 @@ class PartChooser:
         _tally(self._value, places, weights * utility(self._join, pairs))
         self._seen += len(pairs)
         return places
+
+
+def pair_times(pairs: Pairs) -> tuple[Times, Times]:
+    """Times of the left and of the right row of each pair."""
+    return both(lambda side: pairs.batches[side].times[pairs.positions[side]])
 
 
 def _looks(join: WindowJoin) -> float:
@@ -300,8 +294,8 @@ def _of_direction(pairs: Pairs, side: Side, n_old: int) -> Pairs:
     at = pairs.positions
     if not bool((at[other] >= n_old).any()):
         return pairs
-    mine, theirs = pairs.batches[side].times[at[side]], pairs.batches[other].times[at[other]]
-    older = theirs <= mine if side == LEFT else theirs < mine
+    left, right = pair_times(pairs)
+    older = right <= left if side == LEFT else left < right
     return pairs.where((at[other] < n_old) | older)
 
 

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from math import inf
 from typing import Final
 
-from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin._typing import SIDES, Side, both
+from streamjoin.core.stream import Stream
 from streamjoin.core.window import slice_length
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
 from streamjoin.joins.window.matching import Part
 from streamjoin.joins.window.parts import PartChooser, ProbedParts
 from streamjoin.joins.window.remembered import Remembered, remembered_units
 from streamjoin.joins.window.samples import LOOKING, Missed
-from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState, by_side
 from streamjoin.metrics import Details, JoinCounts
 from streamjoin.shedding.costs import Costs, Stopwatch
-from streamjoin.shedding.gate import Gate
-from streamjoin.shedding.limits import Shedding, span_seconds
+from streamjoin.shedding.limits import Gate, Shedding, span_seconds
 from streamjoin.shedding.memory import MemoryLimit, sample_limits
 from streamjoin.shedding.rows import Arrivals, SheddingPlan, SheddingState, random_number
 
@@ -35,7 +35,7 @@ class Regulator:
         self._join, self._shedding, self._state = join, shedding, state
         state.shedding = self._known = state.shedding or SheddingState()
         self._store = store
-        self._missed = Missed(join, state, self._known, store)
+        self.missed = Missed(join, state, self._known, store)  # counts what pairs stand for
         self._parts: PartChooser | None = None
         self.watch = Stopwatch()  # what it takes to find results and to hand them out
         self._memory: MemoryLimit | None = None
@@ -63,14 +63,12 @@ class Regulator:
             self._memory = MemoryLimit.with_samples(
                 plan.memory, brought.sizes, limits.memory_unit, 1 if limits.policy is None else 2
             )
-        left, right = (self._choose(side, arrivals[side], plan.let_in[side]) for side in SIDES)
-        dropped = [
-            len(arrivals[side].batch) - len(part.batch) for side, part in enumerate((left, right))
-        ]
-        self.metrics += JoinCounts(dropped_left=dropped[LEFT], dropped_right=dropped[RIGHT])
-        self._let_in, self._brought_in = len(left.batch) + len(right.batch), brought
-        self._choose_parts((left, right), plan)
-        return left, right
+        chosen = both(lambda side: self._choose(side, arrivals[side], plan.let_in[side]))
+        let_in = both(lambda side: len(chosen[side].batch))
+        self.metrics += by_side(dropped=both(lambda side: brought.own[side] - let_in[side]))
+        self._let_in, self._brought_in = sum(let_in), brought
+        self._choose_parts(chosen, plan)
+        return chosen
 
     @property
     def probed(self) -> ProbedParts:
@@ -81,33 +79,26 @@ class Regulator:
         """Pairs that a sample shows where the windows are not probed."""
         return iter(()) if self._parts is None else self._parts.look(arrived)
 
-    def count(self, pairs: Pairs, parts: tuple[Part, Part]) -> Pairs:
-        """Count what pairs that come out stand for; the pairs, with that as their weights."""
-        return self._missed.count(pairs, parts)
-
     def count_missed(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         """Count what was missed, as far as it is seen."""
         in_part = self._parts.seen_in_part if self._parts and self.probed.is_part else None
-        self._missed.look(remembered, arrived, self.watch, in_part)
+        self.missed.look(remembered, arrived, self.watch, in_part)
 
     def remember(self, remembered: Remembered, arrived: tuple[Part, Part]) -> None:
         """Add what came and keep within the memory."""
         cut = remembered.update(arrived, self._memory)
         for side in SIDES:
-            self._missed.remember(side, cut[side], *sample_limits(self._memory))
+            self.missed.remember(side, cut[side], *sample_limits(self._memory))
         if self._parts is not None:
             most_bytes = inf if self._memory is None else self._memory.sample_bytes
             self._parts.remember(arrived, cut, most_bytes, self._brought_in.seconds)
         rows = [sum(len(part.batch) for part in cut[side]) for side in SIDES]
-        self.metrics += JoinCounts(cut_left=rows[LEFT], cut_right=rows[RIGHT])
-        self.metrics += self._missed.counts
-        if self._shedding == NO_LIMIT and not self._remains():
-            self._state.shedding = None
-
-    def _remains(self) -> bool:
-        """Whether something is remembered of a limit that there was."""
+        self.metrics += by_side(cut=rows)
+        self.metrics += self.missed.counts
         windows = [window for side in self._state.windows for window in side]
-        return any(self._state.sampled) or any(window.share < 1 for window in windows)
+        remains = any(self._state.sampled) or any(window.share < 1 for window in windows)
+        if self._shedding == NO_LIMIT and not remains:  # of a limit that there was
+            self._state.shedding = None
 
     def charge(self, cpu_us: float, work: int, results: int) -> None:
         """Learn what the batch cost."""
@@ -138,7 +129,7 @@ class Regulator:
 
     def _all_work(self, work: int) -> int:
         """That of the join, and that of looking into samples."""
-        return work + self._missed.work + (self._parts.work if self._parts else 0)
+        return work + self.missed.work + (self._parts.work if self._parts else 0)
 
     def decide_gate(self, took: float) -> Gate:
         """Decide what map tasks let in of later batches, by the seconds that this one took.
@@ -163,20 +154,17 @@ class Regulator:
             self._known.selective = None
 
     def _brought(self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]) -> Arrivals:
-        kept = [_kept_seconds(self._join, side) for side in SIDES]
-        sizes = [self._row_size(side, arrivals[side]) for side in SIDES]
-        held = [remembered_units(self._state, side, self._shedding.memory_unit) for side in SIDES]
-        total = [_total(arrivals[side], all_rows[side]) for side in SIDES]
+        unit = self._shedding.memory_unit
         # By the slower of the sides that bring rows, as the watermark.
         newest = min((a.latest for a in arrivals if a.latest is not None), default=None)
         span = max(span_seconds(arrival.batch.times) for arrival in arrivals)
         return Arrivals(
-            own=(len(arrivals[LEFT].batch), len(arrivals[RIGHT].batch)),
-            total=(total[0], total[1]),
+            own=both(lambda side: len(arrivals[side].batch)),
+            total=both(lambda side: _total(arrivals[side], all_rows[side])),
             seconds=self._known.elapsed(newest, span, self._join.left.lateness_us),
-            windows=(kept[0], kept[1]),
-            sizes=(sizes[0], sizes[1]),
-            held=(held[0], held[1]),
+            windows=both(lambda side: _kept_seconds(self._join.streams[side])),
+            sizes=both(lambda side: self._row_size(side, arrivals[side])),
+            held=both(lambda side: remembered_units(self._state, side, unit)),
             part=self._part(arrivals, all_rows),
         )
 
@@ -191,11 +179,8 @@ class Regulator:
     def _row_size(self, side: Side, arrival: Arrival) -> float:
         if self._shedding.memory_unit == "rows":
             return 1.0
-        windows = self._state.windows[side]
-        rows = sum(window.rows for window in windows)
-        return (
-            sum(window.size for window in windows) / rows if rows else arrival.batch.bytes_per_row
-        )
+        rows, size = (remembered_units(self._state, side, unit) for unit in ("rows", "bytes"))
+        return size / rows if rows else arrival.batch.bytes_per_row
 
     def _choose(self, side: Side, arrival: Arrival, let_in: float) -> Part:
         n = len(arrival.batch)
@@ -207,12 +192,11 @@ class Regulator:
         self._known.carried[side] += let_in - chosen
         # Of a budget of CPU to look at more rows would take its part: fewer could be let in.
         see_more = self._shedding.rate is not None
-        return self._missed.split(side, arrival, target, chosen, see_more=see_more)
+        return self.missed.split(side, arrival, target, chosen, see_more=see_more)
 
 
-def _kept_seconds(join: WindowJoin, side: Side) -> float:
+def _kept_seconds(stream: Stream) -> float:
     """How long a row is remembered: its window, and what lateness and slices add."""
-    stream = join.streams[side]
     return (stream.window_us + stream.lateness_us + slice_length(stream, 0)) / 1e6
 
 

@@ -7,6 +7,7 @@ Where memory is limited, the oldest basic windows make room before their time (K
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -15,9 +16,8 @@ from numpy.typing import NDArray
 
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.batch import Batch
-from streamjoin.core.cells import Axis
 from streamjoin.core.index import HashIndex
-from streamjoin.core.window import JoinedWindow, cut, decode, encode
+from streamjoin.core.window import Axis, JoinedWindow, cut, decode, encode
 from streamjoin.errors import StateError
 from streamjoin.joins.base import BlobKey, WindowStore
 from streamjoin.joins.window.matching import Part
@@ -26,6 +26,7 @@ from streamjoin.shedding.memory import MemoryLimit, pieces
 
 MARKS: Final = 2
 """First number of the keys of bitmaps; the side is added."""
+_age: Final = attrgetter("last", "sequence")
 
 
 class Remembered:
@@ -92,7 +93,9 @@ class Remembered:
             # Lazily, a window is cleared of what is too old when it is probed (KAN-A5).
             if self._join.invalidation == "active" or len(arrived[1 - side].batch):
                 self._expire(side)
-            self._write_marks(side)
+            for window, part in self._parts[side].items():
+                if part.changed and part.marks is not None:
+                    self._put_marks(side, window, part.marks)
         if memory is None:
             for side in SIDES:
                 self._append(side, arrived[side])
@@ -131,9 +134,13 @@ class Remembered:
         return cut_off
 
     def _oldest(self, side: Side) -> int:
-        """Rows before this time are too old to be remembered."""
-        watermark = self._state.watermark
-        return -END if watermark is None else watermark - self._join.kept_us(side)
+        """Rows before this point of the axis are too old to be remembered."""
+        end: int | None = self._state.watermark
+        if self._join.streams[side].window_rows is not None:
+            end = self.horizon(side)
+        elif end is not None:
+            end -= self._join.kept_us(side)
+        return np.iinfo(np.int64).min if end is None else end
 
     def _keep_if(
         self, side: Side, window: JoinedWindow, unit: str, room: float,
@@ -144,7 +151,7 @@ class Remembered:
         if size <= room:
             kept.append(window)
             return room - size
-        if not self._is_over(side, window.last):
+        if window.last >= self._oldest(side):
             cut_off.append(self.part(side, window))
         self._remove(side, window)
         return -1.0  # what is older goes too
@@ -167,20 +174,13 @@ class Remembered:
         cells = () if self._axis is None else self._axis.counts(rows.times)
         return encode(slice_, self._state.sequence, rows, shares[0], cells, shares[1])
 
-    def _is_over(self, side: Side, last: int) -> bool:
-        if self._join.streams[side].window_rows is not None:
-            horizon = self.horizon(side)
-            return horizon is not None and last < horizon
-        watermark = self._state.watermark
-        return watermark is not None and watermark - last > self._join.kept_us(side)
-
     def _expire(self, side: Side) -> None:
-        kept: list[JoinedWindow] = []
+        kept, oldest = list[JoinedWindow](), self._oldest(side)
         for window in self._state.windows[side]:
-            if not self._is_over(side, window.last):
+            if window.last < oldest:
+                self._remove(side, window)
+            else:
                 kept.append(window)
-                continue
-            self._remove(side, window)
         self._state.windows[side][:] = kept
 
     def _remove(self, side: Side, window: JoinedWindow) -> None:
@@ -190,11 +190,6 @@ class Remembered:
             key = _marks_key(side, window)
             self._store.remove_blob(key)
             self._state.marked.discard(key)
-
-    def _write_marks(self, side: Side) -> None:
-        for window, part in self._parts[side].items():
-            if part.changed and part.marks is not None:
-                self._put_marks(side, window, part.marks)
 
     def _put_marks(self, side: Side, window: JoinedWindow, marks: NDArray[np.bool_]) -> None:
         key = _marks_key(side, window)
@@ -220,9 +215,9 @@ class Remembered:
             # Those that have matched are answered: nothing more can come of them.
             batch = batch.where(~marks)
             marks = None
-        shares = float(part.share), part.seen
+        shares, oldest = (float(part.share), part.seen), self._oldest(side)
         for slice_, start, stop in cut(batch):
-            if self._is_over(side, int(batch.axis[stop - 1])):
+            if int(batch.axis[stop - 1]) < oldest:
                 continue
             rows = batch.slice(start, stop)
             window, blob = self._encode(slice_, rows, shares)
@@ -230,10 +225,6 @@ class Remembered:
             self._state.windows[side].append(window)
             if marks is not None and marks[start:stop].any():
                 self._put_marks(side, window, marks[start:stop])
-
-
-def _age(window: JoinedWindow) -> tuple[int, int]:
-    return window.last, window.sequence
 
 
 def remembered_units(state: WindowJoinState, side: Side, unit: str) -> int:

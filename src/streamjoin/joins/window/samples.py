@@ -23,7 +23,7 @@ from streamjoin.core.batch import Batch
 from streamjoin.joins.base import Arrival, Pairs, WindowStore
 from streamjoin.joins.window.matching import Part, bounds, over_rows
 from streamjoin.joins.window.remembered import Remembered
-from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
+from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics import JoinCounts
 from streamjoin.shedding.costs import Stopwatch
 from streamjoin.shedding.recall import N_GROUPS, Shares
@@ -59,13 +59,17 @@ class RowSample:
     ) -> None:
         self._state, self._store, self._side = state, store, side
         self._stream = join.streams[side]
+        columns = [pa.field(name, pa.float64()) for name in _SHARES]
+        self._schema = pa.schema([*self._stream.stored, *columns])
         self._key = (number + side, 0, 0)
         self._sizes, self._shares, self._most_share = sizes, shares, most_share
         self._batch = Batch.gather([], self._stream)
         self._let_in = self._sampled = np.empty(0)
         blob = store.get_blob(self._key) if sizes[side] else None
         if blob is not None:
-            self._read(blob)
+            rows = pa.ipc.read_record_batch(pa.py_buffer(blob), self._schema)
+            self._let_in, self._sampled = (np.asarray(rows.column(name)) for name in _SHARES)
+            self._batch = Batch(rows.drop_columns(list(_SHARES)), self._stream)
 
     @property
     def part(self) -> Part:
@@ -96,22 +100,21 @@ class RowSample:
         return Part(batch, share=let_in * sampled), sampled, len(batch) - len(fresh)
 
     def update(
-        self,
-        new: Sequence[Part],
-        most_rows: int,
-        most_bytes: float,
-        gone: Sequence[Part] = (),
+        self, new: Sequence[Part], most_rows: int, most_bytes: float, gone: Sequence[Part] = ()
     ) -> None:
         """Add a part of some rows, let go what is too old, and write it down.
 
         `gone` are rows, new ones too, for which there was no room elsewhere.
         """
         share, before = self._shares[self._side], len(self._batch)
-        self._keep(self._batch.times >= self._oldest())
+        if self._state.watermark is not None:
+            self._keep(self._batch.times >= self._state.watermark - self._stream.window_us)
         if new:
             self._add(new, share)
         for part in gone:
-            self._forget(part.batch)
+            some = part.batch.where(in_sample(part.batch, self._side, self._most_share))
+            if len(some):
+                self._keep(~np.isin(self._batch.contents, some.contents))
         if not new and len(self._batch) == before:
             return
         blob = self._blob()
@@ -122,7 +125,11 @@ class RowSample:
             blob = self._blob()
         grows = len(self._batch) < most_rows // 4 and len(blob) < most_bytes / 4
         self._shares[self._side] = min(self._most_share, 2 * share) if grows else share
-        self._write(blob)
+        if len(self._batch):
+            self._store.put_blob(self._key, blob)
+        elif self._sizes[self._side]:
+            self._store.remove_blob(self._key)
+        self._sizes[self._side] = len(blob) if len(self._batch) else 0
 
     def _some(self, share: float) -> NDArray[np.bool_]:
         """Which rows a batch meets where it may meet at most a share of all.
@@ -132,15 +139,6 @@ class RowSample:
         """
         turns = share / self._sampled
         return in_turn(self._batch, self._side, self._state.sequence, turns)
-
-    def _oldest(self) -> int:
-        watermark = self._state.watermark
-        return -END if watermark is None else watermark - self._stream.window_us
-
-    def _forget(self, gone: Batch) -> None:
-        some = gone.where(in_sample(gone, self._side, self._most_share))
-        if len(some):
-            self._keep(~np.isin(self._batch.contents, some.contents))
 
     def _add(self, new: Sequence[Part], share: float) -> None:
         chosen = [part.batch.where(in_sample(part.batch, self._side, share)) for part in new]
@@ -157,27 +155,7 @@ class RowSample:
 
     def _blob(self) -> bytes:
         columns = [*self._batch.rows.columns, pa.array(self._let_in), pa.array(self._sampled)]
-        rows = pa.RecordBatch.from_arrays(columns, schema=self._schema())
-        return bytes(rows.serialize())
-
-    def _schema(self) -> pa.Schema:
-        schema = self._stream.stored
-        for name in _SHARES:
-            schema = schema.append(pa.field(name, pa.float64()))
-        return schema
-
-    def _read(self, blob: bytes) -> None:
-        rows = pa.ipc.read_record_batch(pa.py_buffer(blob), self._schema())
-        self._let_in, self._sampled = (np.asarray(rows.column(name)) for name in _SHARES)
-        self._batch = Batch(rows.drop_columns(list(_SHARES)), self._stream)
-
-    def _write(self, blob: bytes) -> None:
-        n = len(self._batch)
-        if n:
-            self._store.put_blob(self._key, blob)
-        elif self._sizes[self._side]:
-            self._store.remove_blob(self._key)
-        self._sizes[self._side] = len(blob) if n else 0
+        return bytes(pa.RecordBatch.from_arrays(columns, schema=self._schema).serialize())
 
 
 class SeenInPart(NamedTuple):
@@ -201,7 +179,7 @@ class Missed:
         )
         self._shares = known.sample_shares
         self._before = known.recall.missed, known.recall.variance
-        self._away: list[Part | None] = [None, None]
+        self._away = [Part(Batch.gather([], stream)) for stream in join.streams]
         self._arrived = [0.0, 0.0]
         self._unmet = JoinCounts()
         self.work = 0
@@ -266,17 +244,18 @@ class Missed:
             mine, away, theirs = arrived[side], self._away[side], self._away[other]
             if len(mine.batch) and len(some[other].batch):
                 self._meet(other, some[other], [mine], watch)
-            if away is not None and len(away.batch):
+            if len(away.batch):
                 (low, high), times = bounds(self._join, side), away.batch.times
                 reach = int(times[0]) - high, int(times[-1]) - low
                 met = [*remembered.parts(other, *reach), some[other], arrived[other]]
-                both = [theirs] if side == LEFT and theirs is not None else []
-                self._meet(side, away, _gathered([*met, *both]), watch)
+                if side == LEFT:  # two rows that were turned away are met once
+                    met.append(theirs)
+                self._meet(side, away, _gathered(met), watch)
 
     def remember(self, side: Side, cut: Sequence[Part], most_rows: int, most_bytes: float) -> None:
         """Keep a sample of what was turned away, and of what was `cut` for want of memory."""
         away = self._away[side]
-        new = [*cut] if away is None or not len(away.batch) else [*cut, away]
+        new = [*cut, away] if len(away.batch) else [*cut]
         self._samples[side].update(new, most_rows, most_bytes)
 
     @property
@@ -292,9 +271,9 @@ class Missed:
         """Count pairs of rows of a side with others that they did not meet."""
         matcher = over_rows(self._join, side, mine.batch, mine.batch.times)
         for other in others:
-            met = matcher.meet(other.batch, other.batch.times, bounds(self._join, side))
+            met = matcher.candidates(other.batch, other.batch.times, bounds(self._join, side))
             parts = (mine, other) if side == LEFT else (other, mine)
-            for pairs in watch.over(met):
+            for pairs in watch.over(map(matcher.verified, met)):
                 self.count(pairs, parts, found=False)
         self.work += matcher.work
 
@@ -307,8 +286,7 @@ class Missed:
         """
         new, old = [], []
         for side in SIDES:
-            away = self._away[side]
-            new.append(_numbers(arrived[side]) + (0 if away is None else _numbers(away, met=0)))
+            new.append(_numbers(arrived[side]) + _numbers(self._away[side], met=0))
             new[side][0] = self._arrived[side] or new[side][0]
             windows = ((w.rows / w.chance, w.rows, w.rows) for w in self._state.windows[side])
             old.append(sum(map(np.array, windows), _numbers(some[side], met=0)))

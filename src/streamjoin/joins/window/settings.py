@@ -6,6 +6,7 @@ and the other way round. Expiry is strict, ``age > window`` (X-6). Where a windo
 tuple that is earlier in the total order must be among the last n of its stream before the other.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -16,6 +17,7 @@ from streamjoin.core.window import JoinedWindow
 from streamjoin.durations import format_duration
 from streamjoin.joins.base import BlobKey, OutputColumn
 from streamjoin.joins.progress import Progress
+from streamjoin.metrics import JoinCounts
 from streamjoin.planning.two.algorithm_choice import Method, OperationCosts
 from streamjoin.shedding.limits import Shedding
 from streamjoin.shedding.rows import SheddingState
@@ -31,6 +33,8 @@ How = Literal["inner", "left", "right", "full", "semi", "anti", "asof"]
 Direction = Literal["backward", "nearest"]
 Algorithm = Literal["auto", "hash", "nested", "batch"]
 Invalidation = Literal["active", "lazy"]
+Windows = tuple[list[JoinedWindow], list[JoinedWindow]]
+"""The basic windows of the left and of the right."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,11 @@ class WindowJoin:
     def streams(self) -> tuple[Stream, Stream]:
         """Left and right."""
         return self.left, self.right
+
+    @property
+    def has_exact_keys(self) -> bool:
+        """Whether equal keys need not be compared again."""
+        return self.left.has_exact_key and self.right.has_exact_key
 
     @property
     def windows_us(self) -> tuple[int, int]:
@@ -155,8 +164,17 @@ def format_window(stream: Stream) -> str:
     return format_duration(stream.window_us)
 
 
-def _two_nones() -> list[int | None]:
-    return [None, None]
+def by_side(**counts: Sequence[int]) -> JoinCounts:
+    """Counts of the left and of the right.
+
+    Examples
+    --------
+    >>> counts = by_side(late=(3, 4))
+    >>> counts.late_left, counts.late_right
+    (3, 4)
+    """
+    sides = {f"{name}_left": n[LEFT] for name, n in counts.items()}
+    return JoinCounts(**sides, **{f"{name}_right": n[RIGHT] for name, n in counts.items()})
 
 
 @dataclass
@@ -194,11 +212,11 @@ class WindowJoinState(Progress):
     """
 
     sequence: int = 0
-    latest: list[int | None] = field(default_factory=_two_nones)
+    latest: list[int | None] = field(default_factory=lambda: [None, None])
     released: list[int] = field(default_factory=lambda: [0, 0])
     held: list[int] = field(default_factory=lambda: [0, 0])
-    seen: list[int | None] = field(default_factory=_two_nones)
-    windows: tuple[list[JoinedWindow], list[JoinedWindow]] = field(default_factory=lambda: ([], []))
+    seen: list[int | None] = field(default_factory=lambda: [None, None])
+    windows: Windows = field(default_factory=lambda: ([], []))
     methods: list[Method | None] = field(default_factory=lambda: [None, None])
     selectivity: list[float | None] = field(default_factory=lambda: [None, None])
     shedding: SheddingState | None = None
@@ -222,7 +240,7 @@ class WindowJoinState(Progress):
         values["windows"] = [[list(asdict(w).values()) for w in side] for side in self.windows]
         values["marked"] = sorted(self.marked)
         if self.shedding is not None:
-            values["shedding"] = self.shedding.to_dict()
+            values["shedding"] = asdict(self.shedding)
         return values
 
     @classmethod
@@ -235,20 +253,15 @@ class WindowJoinState(Progress):
         read = {"windows": (left, right), "shedding": shedding, "marked": marked}
         return cls(**{**values, **read})
 
-    def with_windows(
-        self, windows: tuple[list[JoinedWindow], list[JoinedWindow]]
-    ) -> "WindowJoinState":
+    def with_windows(self, windows: Windows) -> "WindowJoinState":
         """A state of the same times that remembers other rows."""
+        values = vars(self).items()
+        own: dict[str, Any] = {name: list(v) for name, v in values if isinstance(v, list)}
+        own["sampled"] = [0, 0]
         return replace(
             self,
-            latest=list(self.latest),
-            released=list(self.released),
-            held=list(self.held),
-            seen=list(self.seen),
-            methods=list(self.methods),
-            selectivity=list(self.selectivity),
+            **own,
             shedding=None,  # what a budget left is counted once, with the rows it was kept for
-            sampled=[0, 0],
             marked=set(),  # only inner joins spread keys: nothing is marked
             windows=windows,
         )

@@ -1,29 +1,33 @@
-"""The join of one shard where hot keys are spread: of its own keys, and of its cells of the grids.
+"""Which key of a shard is hot, and over which shards its rows are spread.
 
-Both are the same join with a directory each. They see the same times, so they have one watermark.
+It is found by a sample of a batch, and spread if that makes the busiest task less busy. A shard
+knows its own rows and pairs, and how many rows went to which task. So it is assumed that its other
+rows find as many pairs as those of other shards.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streamjoin._typing import SIDES
+from streamjoin._typing import LEFT, Keys
 from streamjoin.core.batch import Batch
 from streamjoin.core.window import JoinedWindow
-from streamjoin.joins.base import Arrival, Emitted, Pairs, WindowStore
-from streamjoin.joins.routing import HotKey, HotKeys
-from streamjoin.joins.window.hot_detection import LEAST_ROWS, Load, Sample
-from streamjoin.joins.window.logic import WindowJoinLogic
-from streamjoin.joins.window.matching import Moved
-from streamjoin.joins.window.remembered import Remembered
-from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
-from streamjoin.metrics import JoinCounts
-from streamjoin.shedding.gate import Gate
+from streamjoin.joins.base import Pairs
+from streamjoin.joins.routing import HotKey
+from streamjoin.joins.window.settings import WindowJoin, Windows
 
 MOST_KEYS: Final = 16
 """Keys of one shard that are ever spread: with so many, none of them is a large part of it."""
+SAMPLE: Final = 1024
+"""Rows of a side that are looked at, and pairs of each piece: a key worth spreading has many."""
+LEAST_ROWS: Final = 256
+"""Rows of a key in one batch below which chance may have made it hot."""
+GAIN: Final = 1.1
+"""How much less the busiest task must do for a key to be spread."""
+_GOLDEN: Final = 0.6180339887498949
 
 
 def can_spread(join: WindowJoin) -> bool:
@@ -50,7 +54,7 @@ class SpreadState:
     """
 
     keys: list[HotKey] = field(default_factory=list)
-    windows: tuple[list[JoinedWindow], list[JoinedWindow]] = field(default_factory=lambda: ([], []))
+    windows: Windows = field(default_factory=lambda: ([], []))
 
     def __bool__(self) -> bool:
         return bool(self.keys or any(self.windows))
@@ -65,155 +69,6 @@ class SpreadState:
         """Read `to_dict` back."""
         left, right = ([JoinedWindow.of(w) for w in side] for side in values["windows"])
         return cls([HotKey.from_dict(hot) for hot in values["keys"]], (left, right))
-
-
-class SpreadJoinLogic:
-    """Joins as `WindowJoinLogic` does; keys of inner joins over time windows may become hot.
-
-    Parameters
-    ----------
-    join
-        Settings.
-    states, stores
-        Directory and place of the rows of the shard's own keys; and of those spread to it.
-    seeks_hot_keys
-        Whether `decide` will be asked for more of them.
-    """
-
-    def __init__(
-        self,
-        join: WindowJoin,
-        states: tuple[WindowJoinState, SpreadState],
-        stores: tuple[WindowStore, WindowStore],
-        seeks_hot_keys: bool = True,
-    ) -> None:
-        self.join = join
-        self.state, self.spread = states
-        self._stores = stores
-        self._sample, self._seeks_hot_keys = Sample(), seeks_hot_keys
-
-    def on_batch(
-        self,
-        arrivals: tuple[Arrival, Arrival],
-        spread_arrivals: tuple[Arrival, Arrival],
-        now_us: int | None = None,
-        end: bool = False,
-    ) -> Iterator[Emitted]:
-        """Join one batch; `metrics` and `late` then speak of it.
-
-        Parameters
-        ----------
-        arrivals
-            What each side brings of the shard's own keys, copies of spread rows among it.
-        spread_arrivals
-            What it brings for the shard's cells.
-        now_us
-            The clock, where idle sides are watched.
-        end
-            Whether the streams end here.
-        """
-        left, right = (self._without_late_copies(arrival) for arrival in arrivals)
-        self._arrivals = left, right
-        self.own = own = WindowJoinLogic(self.join, self.state, self._stores[0], self._moved())
-        twin = self.state.with_windows(self.spread.windows)
-        cells = WindowJoinLogic(self.join, twin, self._stores[1])
-        for emitted in own.on_batch(self._arrivals, now_us, end):
-            if self._seeks_hot_keys and isinstance(emitted, Pairs):
-                self._sample.add_pairs(emitted)
-            yield emitted
-        self.metrics = own.metrics + JoinCounts(hot_keys=len(self.spread.keys))
-        self.details = own.details
-        self.late = own.late
-        if any(self.spread.windows) or any(len(a.batch) for a in spread_arrivals):
-            yield from cells.on_batch(spread_arrivals, now_us, end)
-            self.metrics += cells.metrics
-            self.details += cells.details
-            self.late = own.late[0].and_also(cells.late[0]), own.late[1].and_also(cells.late[1])
-
-    def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost, where the next one is to be regulated by that."""
-        self.own.charge(cpu_us)
-
-    def decide_gate(self, took: float) -> Gate | None:
-        """Tell how many seconds the batch took; what map tasks are to let in."""
-        return self.own.decide_gate(took)
-
-    def decide(
-        self, batch: int, rows: tuple[int, int], home: int, tasks: Sequence[Sequence[int]]
-    ) -> HotKey | None:
-        """Spread one more key if that pays; to be asked after a batch.
-
-        Parameters
-        ----------
-        batch
-            Its number.
-        rows
-            Rows that came to the shards of this one's task, and to all shards.
-        home
-            Number of this shard.
-        tasks
-            Numbers of the shards of each task.
-        """
-        found = self._heaviest()
-        if found is None or len(self.spread.keys) >= MOST_KEYS:
-            return None
-        key, left, right, pairs = found
-        own = self.metrics.rows_left + self.metrics.rows_right, self.metrics.work
-        load = Load(left, right, pairs, *own, *rows, n_tasks=len(tasks))
-        shape = load.best_shape()
-        if left + right < LEAST_ROWS or not load.pays(shape):
-            return None
-        cells = choose_cells(home, tasks)[: shape.rows * shape.columns]
-        hot = HotKey(key, self._newest(key) + 1, batch, shape.columns, cells)
-        self.spread.keys.append(hot)
-        return hot
-
-    def _heaviest(self) -> tuple[int, int, int, float] | None:
-        """The key that keeps this shard busiest, its rows of each side and its pairs."""
-        if any(arrival.latest is None for arrival in self._arrivals):
-            return None  # the shape of a grid needs both sides
-        for arrival in self._arrivals:
-            self._sample.add_rows(arrival.batch)
-        found = self._sample.heaviest(but=[hot.key for hot in self.spread.keys])
-        if found is None:
-            return None
-        key, pairs = found
-        left, right = (int(np.count_nonzero(a.batch.keys == key)) for a in self._arrivals)
-        return key, left, right, pairs
-
-    def _newest(self, key: int) -> int:
-        """The largest time of a key's rows that are here: what comes later can be spread.
-
-        Only basic windows that may hold a newer row are read.
-        """
-        newest = max(_last(arrival.batch, key) for arrival in self._arrivals)
-        remembered = Remembered(self.join, self.state, self._stores[0])
-        for side in SIDES:
-            for part in remembered.parts(side, newest + 1, END):
-                newest = max(newest, _last(part.batch, key))
-        return newest
-
-    def _moved(self) -> Moved | None:
-        """Which rows the grids join, as long as home has copies of such rows."""
-        watermark, reach = (
-            self.state.watermark,
-            self.join.left.window_us + self.join.right.window_us,
-        )
-        settling = [
-            k for k in self.spread.keys if watermark is None or watermark <= k.since + reach
-        ]
-        return HotKeys(settling).moved if settling else None
-
-    def _without_late_copies(self, arrival: Arrival) -> Arrival:
-        """A late row of a hot key counts in a cell of its grid, not here."""
-        watermark = self.state.watermark
-        if watermark is None or not self.spread.keys:
-            return arrival
-        batch = arrival.batch
-        keep = np.ones(len(batch), np.bool_)
-        late = batch.slice(0, int(np.searchsorted(batch.times, watermark)))
-        keep[: len(late)] = ~HotKeys(self.spread.keys).moved(late)
-        return replace(arrival, batch=batch.where(keep))
 
 
 def choose_cells(home: int, tasks: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -231,6 +86,121 @@ def choose_cells(home: int, tasks: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(shards[home // len(tasks) % len(shards)] for shards in turned)
 
 
-def _last(batch: Batch, key: int) -> int:
-    times = batch.times[batch.keys == key]
-    return int(times.max()) if len(times) else -END
+class Sample:
+    """Keys of some rows and pairs of a batch, each standing for many."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[Keys, NDArray[np.float64], NDArray[np.float64]]] = []
+
+    def add_rows(self, batch: Batch) -> None:
+        """Look at arrivals."""
+        if len(batch):
+            at = _positions(len(batch))
+            self._add(batch.keys[at], rows=len(batch), pairs=0)
+
+    def add_pairs(self, pairs: Pairs) -> None:
+        """Look at results."""
+        if len(pairs):
+            at = pairs.positions[LEFT][_positions(len(pairs))]
+            self._add(pairs.batches[LEFT].keys[at], rows=0, pairs=len(pairs))
+
+    def _add(self, keys: Keys, rows: int, pairs: int) -> None:
+        n = len(keys)
+        self._seen.append((keys, np.full(n, rows / n), np.full(n, pairs / n)))
+
+    def heaviest(self, but: Collection[int]) -> tuple[int, float] | None:
+        """The key of most rows and pairs that is not among some, and how many pairs it has."""
+        if not self._seen:
+            return None
+        seen, *counts = (np.concatenate(arrays) for arrays in zip(*self._seen, strict=True))
+        keys, of = np.unique(seen, return_inverse=True)
+        rows, pairs = (np.bincount(of, weights) for weights in counts)
+        work = np.where(np.isin(keys, list(but)), -1.0, rows + pairs)
+        top = int(np.argmax(work))
+        return None if work[top] < 0 else (int(keys[top]), float(pairs[top]))
+
+
+def _positions(n: int) -> NDArray[np.int64]:
+    """Positions spread evenly, in no rhythm that rows may have; always the same ones."""
+    if n <= SAMPLE:
+        return np.arange(n)
+    return (np.arange(1, SAMPLE + 1) * _GOLDEN % 1.0 * n).astype(np.int64)
+
+
+class Shape(NamedTuple):
+    """Rows and columns of a grid."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a key, its home and the tasks of a join had to do in one batch.
+
+    Parameters
+    ----------
+    left, right, pairs
+        Rows and pairs of the key.
+    own_rows, own_work
+        Rows that came to its home, and rows and pairs together.
+    task_rows, all_rows
+        Rows that came to all shards of the home's task, and to all shards; copies among them.
+    n_tasks
+        Number of tasks.
+    """
+
+    left: int
+    right: int
+    pairs: float
+    own_rows: int
+    own_work: int
+    task_rows: int
+    all_rows: int
+    n_tasks: int
+
+    def in_cell(self, shape: Shape) -> float:
+        """What one cell of a grid would have to do for the key."""
+        both = self.pairs / (shape.rows * shape.columns)
+        return self.left / shape.rows + self.right / shape.columns + both
+
+    def best_shape(self) -> Shape:
+        """The grid of at most a cell for each task in which each has the least to do.
+
+        Examples
+        --------
+        >>> Load(900, 0, 0, 1000, 1000, 1000, 5000, n_tasks=7).best_shape()
+        Shape(rows=7, columns=1)
+        >>> Load(500, 400, 0, 1000, 1000, 1000, 5000, n_tasks=7).best_shape()
+        Shape(rows=3, columns=2)
+        """
+        n = self.n_tasks
+        return min((Shape(rows, n // rows) for rows in range(1, n + 1)), key=self.in_cell)
+
+    def pays(self, shape: Shape) -> bool:
+        """Whether to spread the key: if the task of its home then has much less to do.
+
+        Work that copies make falls to all tasks. So the more copies, the larger a key must be: else
+        of many keys of one size, of which some task has a few more, all would be spread in the end.
+
+        Examples
+        --------
+        >>> load = Load(300, 0, 0, 1150, 1150, task_rows=1150, all_rows=2000, n_tasks=2)
+        >>> load.pays(load.best_shape())
+        True
+        >>> load = Load(50, 50, 0, 1050, 1050, task_rows=1050, all_rows=2000, n_tasks=2)
+        >>> load.pays(load.best_shape())
+        False
+        """
+        if self.left + self.right < LEAST_ROWS:
+            return False
+        work = self.left + self.right + self.pairs
+        rest, rest_rows = self.own_work - work, self.own_rows - self.left - self.right
+        a_row = max(1.0, rest / rest_rows) if rest_rows >= LEAST_ROWS else 1.0
+        beside = (self.task_rows - self.own_rows) * a_row
+        others = (self.all_rows - self.task_rows) * a_row / (self.n_tasks - 1)
+        before = self.own_work + beside
+        after = max(rest + beside, others) + self.in_cell(shape)
+        copies = shape.rows * shape.columns * self.in_cell(shape) - work
+        mean = (before + others * (self.n_tasks - 1)) / self.n_tasks
+        return before >= GAIN * after and work * work >= mean * copies / 3

@@ -50,7 +50,7 @@ from dataclasses import dataclass
 from math import exp
 from typing import Final, Literal
 
-from streamjoin.core.kernels.scan import STRIDE
+from streamjoin.core.kernels.equi_probe import STRIDE
 from streamjoin.errors import ConfigError
 
 Method = Literal["nested", "hash", "batch"]
