@@ -1,8 +1,10 @@
-"""The only part that knows Spark.
+"""Joins on Spark DataFrames.
 
-Read `frames.py`, `multi_frames.py` and `table_frames.py` (what users call), `operator.py` (any join
-as one operator), `pack.py` (rows to blobs before the shuffle), `stateful.py` and `processor.py` (a
-shard, called once per batch), `store.py` (basic windows in Spark's state), `channel.py` (what
-shards tell later batches), `rows.py` (results and counters out), `requirements.py` (what a session
-must offer), `plans.py` and `explain.py` (which joins a DataFrame has, and what they will do).
+Read `frames.py` (what users call; also `multi_frames.py`, `table_frames.py` and `sql.py`), then
+`operator.py` (what Spark runs of any join) with `rows.py` (in map tasks and after the state),
+`processor.py` with `stateful.py` (in each shard) and `store.py` (its state). `columns.py` and
+`plans.py` are about DataFrames; `session.py`, `requirements.py`, `worker.py` and `daemon.py` about
+sessions and Python workers; `status.py`, `recording.py` and `explain.py` tell what happens;
+`checkpoint.py` and `failures.py` what went wrong; `pipeline.py`, `generator.py`, `kafka.py` and
+`sinks/` are what pipeline files need.
 """
