@@ -8,7 +8,6 @@ import time as clock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import thread_time_ns
 from typing import Any, Final
 
 import numpy as np
@@ -44,6 +43,7 @@ from streamjoin.joins.window.spread_join import SpreadState
 from streamjoin.metrics import JoinCounts
 from streamjoin.metrics.catalogue import Counts
 from streamjoin.shedding.costs import Costs as Costs
+from streamjoin.shedding.costs import Cpu, thread_us
 from streamjoin.tables.base import Changes, Table
 
 _SIZES: Final = ("state_rows", "state_bytes", "intermediate_rows", "held_rows")
@@ -97,7 +97,7 @@ class LocalJoin:
             )
         if settings.get("budget") is not None:
             refuse_too_much(settings["budget"])
-        self.join, self._costs = resolved.join, costs
+        self.join, self._cpu = resolved.join, Cpu(costs=costs)
         self.state = WindowJoinState()
         self.store = MemoryStore()
         self.total = JoinCounts()
@@ -122,8 +122,8 @@ class LocalJoin:
             None if table is None else _shaped(table, stream.schema, name)
             for table, stream, name in zip(tables, self.join.streams, SIDE_NAMES, strict=True)
         ]
-        shard = WindowShard(self.join, (self.state, SpreadState()), _env(self.store))
-        results, _ = _joined(shard, operator, _packed(operator, shaped), now, end, self._costs)
+        shard = WindowShard(self.join, (self.state, SpreadState()), _env(self.store, self._cpu))
+        results, _ = _joined(shard, operator, _packed(operator, shaped), now, end)
         self.metrics = shard.metrics
         self.total = self.metrics + self.total.without_state()
         self.late = tuple(late.table() for late in shard.late)
@@ -166,7 +166,7 @@ class LocalMultiJoin:
         self, schemas: Mapping[str, pa.Schema], costs: Costs | None = None, **settings: Any
     ) -> None:
         check_streams(schemas)
-        self._costs = costs
+        self._cpu = Cpu(costs=costs)
         shaped = {name: _in_microseconds(schema) for name, schema in schemas.items()}
         self.plan = resolve_plan(shaped, **settings)
         n_steps = len(self.plan.steps)
@@ -205,9 +205,9 @@ class LocalMultiJoin:
             if not packed and not end:  # an operator is not called in a batch that brings nothing
                 results.append(_schema(operator).empty_table())
                 continue
-            env = _env(self.stores[number], self._channel)
+            env = _env(self.stores[number], self._cpu, self._channel)
             shard = PlanShard(operator, self.states[number], env)
-            found, counts = _joined(shard, operator, packed, now, end, self._costs)
+            found, counts = _joined(shard, operator, packed, now, end)
             results.append(found)
             self._count(number, counts)
             self.late |= {late.name: late.table() for late in shard.late}
@@ -374,9 +374,9 @@ def _packed(operator: Operator, tables: Sequence[pa.Table | None]) -> list[Packe
     return packed
 
 
-def _env(store: MemoryStore, channel: Channel | None = None) -> Env:
+def _env(store: MemoryStore, cpu: Cpu, channel: Channel | None = None) -> Env:
     """What the only shard is given; its batches need no numbers."""
-    return Env(0, 1, 0, lambda _: store, lambda: clock.time_ns() / 1000, channel)
+    return Env(0, 1, 0, lambda _: store, lambda: clock.time_ns() / 1000, channel, cpu)
 
 
 def _joined(
@@ -385,17 +385,11 @@ def _joined(
     packed: Sequence[PackedRow],
     now: int | None,
     end: bool,
-    costs: Costs | None,
 ) -> tuple[pa.Table, Mapping[str, float]]:
-    """Results of a batch, with how far the join has come if another one follows; and its counts.
-
-    The batch is charged with the CPU time it took, or with what operations are said to cost.
-    """
-    started = thread_time_ns()
+    """Results of a batch, with how far the join has come if another one follows; and its counts."""
+    started = thread_us()
     parts = list(shard.on_batch(packed, now, end))
-    cpu_us = (thread_time_ns() - started) / 1000
-    counted = None if costs is None else shard.counted_us(costs)
-    outcome = shard.conclude(cpu_us if counted is None else counted)
+    outcome = shard.conclude(thread_us() - started)
     schema, marks = _schema(operator), outcome.marks
     if marks:
         parts = [[*part, *[pa.nulls(len(part[0]), pa.int64())] * len(marks)] for part in parts]

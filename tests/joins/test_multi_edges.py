@@ -13,7 +13,7 @@ from streamjoin.joins.multi import halfway, logic
 from streamjoin.joins.multi import rows as multi_rows
 from streamjoin.joins.multi.tuples import Tuples
 from streamjoin.local import LocalMultiJoin
-from streamjoin.shedding.costs import Costs
+from streamjoin.shedding.costs import Costs, Cpu
 from streamjoin.windows import Rows
 from tests.joins.multi_streams import (
     SCHEMA,
@@ -128,16 +128,16 @@ def test_wide_rows_come_out_few_at_a_time(monkeypatch: pytest.MonkeyPatch, large
 
 
 def test_what_handing_out_takes_counts_for_those_who_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, columns = [0], multi_rows.Rows.columns
+    clock, columns = [0.0], multi_rows.Rows.columns
 
     def slow(self: multi_rows.Rows, results: Tuples) -> list[pa.Array]:
-        clock[0] += 1_000 * len(results)
+        clock[0] += len(results)
         return columns(self, results)
 
     monkeypatch.setattr(multi_rows.Rows, "columns", slow)
-    monkeypatch.setattr(logic, "thread_time_ns", lambda: clock[0])
     monkeypatch.setattr(logic, "GATHERED", 1000)
     join = local("abc", window="3 seconds", plan="(a b) c", budget=Budget(rate=1e9))
+    join._cpu = Cpu(clock_us=lambda: clock[0])
     for batch in poisson(dict.fromkeys("abc", 20), keys=2, batches=3):
         join.push(batch)
     state = join.states[0].limits

@@ -22,6 +22,7 @@ from streamjoin.core.index import HashIndex
 from streamjoin.core.stream import Order, Stream
 from streamjoin.core.window import BasicWindow
 from streamjoin.metrics import Details
+from streamjoin.shedding.costs import MEASURED, Cpu
 
 if TYPE_CHECKING:
     from streamjoin.joins.channel import Channel
@@ -285,6 +286,7 @@ class Env:
     store: Callable[[int], WindowStore]  # by the first number of its keys
     now_us: Callable[[], float]
     channel: "Channel | None" = None
+    cpu: Cpu = MEASURED
 
     @property
     def is_live(self) -> bool:

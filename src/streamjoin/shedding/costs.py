@@ -1,6 +1,6 @@
 """CPU time of operations: learned, measured, or counted instead; and the rates of two streams."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import thread_time_ns
 from typing import Final, TypeVar
@@ -55,41 +55,57 @@ class Costs:
     handed_out: float = 0.2  # to hand out a result
 
 
+def thread_us() -> float:
+    """CPU time of this thread in microseconds."""
+    return thread_time_ns() / 1000
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """How the CPU time of operations is known: by a clock; or counted by their costs."""
+
+    clock_us: Callable[[], float] = thread_us
+    costs: Costs | None = None
+
+
+MEASURED: Final = Cpu()
+
+
 class Stopwatch:
     """Watches an iterator: what it takes to get a result, and until the next one is asked for.
 
     Attributes
     ----------
     found_us, used_us
-        CPU time of this thread in microseconds.
+        CPU time in microseconds.
 
     Examples
     --------
-    >>> watch = Stopwatch()
+    >>> watch = Stopwatch(thread_us)
     >>> list(watch.over(iter([1, 2]))), watch.found_us >= 0
     ([1, 2], True)
     """
 
-    def __init__(self) -> None:
-        self.found_us = self.used_us = 0.0
+    def __init__(self, clock_us: Callable[[], float]) -> None:
+        self._clock_us, self.found_us, self.used_us = clock_us, 0.0, 0.0
 
     def over(self, results: Iterator[T]) -> Iterator[T]:
         """The same results."""
-        asked = thread_time_ns()
+        asked = self._clock_us()
         for result in results:
-            found = thread_time_ns()
-            self.found_us += (found - asked) / 1000
+            found = self._clock_us()
+            self.found_us += found - asked
             yield result
-            asked = thread_time_ns()
-            self.used_us += (asked - found) / 1000
-        self.found_us += (thread_time_ns() - asked) / 1000
+            asked = self._clock_us()
+            self.used_us += asked - found
+        self.found_us += self._clock_us() - asked
 
     def count(self, costs: Costs, looked_at: int, handed_out: int) -> None:
         """Put in place of what was measured what the operations cost.
 
         Examples
         --------
-        >>> watch = Stopwatch()
+        >>> watch = Stopwatch(thread_us)
         >>> watch.count(Costs(looked_at=0.5, handed_out=2.0), looked_at=10, handed_out=3)
         >>> watch.found_us, watch.used_us
         (5.0, 6.0)

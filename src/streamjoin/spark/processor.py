@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import thread_time_ns, time_ns
+from time import time_ns
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -27,6 +27,7 @@ from streamjoin.joins.channel import Channel, Run
 from streamjoin.joins.folders import LateSink
 from streamjoin.joins.packed import PackedRow, clock_of, read_packed
 from streamjoin.joins.routing import Routing
+from streamjoin.shedding.costs import thread_us
 from streamjoin.spark.rows import COUNTERS, OutputForm
 from streamjoin.spark.store import MapState, SparkStore, local_folder
 from streamjoin.spark.worker import running
@@ -76,7 +77,7 @@ class ShardRunner:
 
         `wait` is called if something is left that must be answered when the stream pauses.
         """
-        started = thread_time_ns()
+        started = thread_us()
         run, number = call.run, self.labels.index(call.label)
         copies = local_folder(f"{self.join_id}-{run.query}", call.label)
         store = SparkStore(state, copies)
@@ -96,7 +97,7 @@ class ShardRunner:
             for late in logic.late:
                 if self.routing.counts(number, late.side):
                     self.late.write(late, run, number)
-        outcome = logic.conclude((thread_time_ns() - started) / 1000)
+        outcome = logic.conclude(thread_us() - started)
         kept = {"agreed": self.agreed, **logic.to_dict()}
         store.write_directory(json.dumps(kept, separators=(",", ":")).encode())
         known = (s.copies(w) for s, w in outcome.remembered if isinstance(s, SparkStore))
@@ -107,14 +108,14 @@ class ShardRunner:
 
     def bounded(self, key: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join all rows of one shard at once; given to ``applyInArrow`` for tables."""
-        started = thread_time_ns()
+        started = thread_us()
         call, packed = Call(key[0].as_py(), None, True, running()), read_packed(batches)
         number, stores = self.labels.index(call.label), defaultdict[int, MemoryStore](MemoryStore)
         env = Env(number, len(self.labels), None, stores.__getitem__, _now_us)
         logic = self.operator.build(None, env)
         for table in self._results(logic, packed, call):
             yield from table.to_batches()
-        outcome = logic.conclude((thread_time_ns() - started) / 1000)
+        outcome = logic.conclude(thread_us() - started)
         yield from self._last(outcome, number, packed).to_batches()
 
     def _results(

@@ -10,7 +10,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from time import thread_time_ns
 from typing import Final
 
 import numpy as np
@@ -41,7 +40,7 @@ from streamjoin.planning.many.nary import (
     probing_sequences,
 )
 from streamjoin.planning.many.strategy import adaptive_groups
-from streamjoin.shedding.costs import Costs
+from streamjoin.shedding.costs import MEASURED, Cpu
 from streamjoin.shedding.limits import PlanLimits, span_seconds
 from streamjoin.shedding.plans import AllowanceState, Observed, Whole
 
@@ -53,7 +52,7 @@ HELD_ORDER: Final = 1 << 11
 
 
 class MultiJoinLogic:
-    """Joins batch after batch; knows no engine and no clock.
+    """Joins batch after batch; knows no engine, and takes its clock from it.
 
     Parameters
     ----------
@@ -68,9 +67,15 @@ class MultiJoinLogic:
     """
 
     def __init__(
-        self, join: MultiJoin, state: MultiJoinState, store: WindowStore, whole: Whole | None = None
+        self,
+        join: MultiJoin,
+        state: MultiJoinState,
+        store: WindowStore,
+        whole: Whole | None = None,
+        cpu: Cpu = MEASURED,
     ) -> None:
         self.join, self.state, self._store, self._whole = join, state, store, whole
+        self._cpu, self._clock_us = cpu, cpu.clock_us
 
     def on_batch(
         self, arrivals: Sequence[Arrival], now_us: int | None = None, end: bool = False
@@ -107,33 +112,25 @@ class MultiJoinLogic:
         yield from self._results(rows, new)
         # from the root down: tuples name rows that those of a join below carry and may drop
         for node, tuples in reversed(list(enumerate(new))):
-            began = thread_time_ns()
+            began = self._clock_us()
             if node < len(join.inputs):
                 states.keep_rows(node, tuples)
             else:
                 states.keep_tuples(node, tuples, rows.record_batch)
-            self._kept(node, thread_time_ns() - began)
+            self._kept(node, self._clock_us() - began)
         states.expire()
         state.see([arrival.latest for arrival in arrivals], now_us)
         state.sequence += 1
         self._count_state()
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether CPU is limited."""
-        return self._regulator is not None
-
-    def counted_us(self, costs: Costs) -> float:
-        """CPU time of the batch, counted instead of measured."""
-        assert self._regulator is not None
-        rows = sum(self.counts[f"rows_{name}"] for name in self.join.names)
-        return self._regulator.count(costs, rows)
-
     def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost."""
-        self.counts["cpu_us"] = round(cpu_us)
+        """Take in what the batch cost, which may be counted instead."""
         if self._regulator is not None:
+            if self._cpu.costs is not None:
+                rows = sum(self.counts[f"rows_{name}"] for name in self.join.names)
+                cpu_us = self._regulator.count(self._cpu.costs, rows)
             self._regulator.charge(cpu_us, self.counts)
+        self.counts["cpu_us"] = round(cpu_us)
 
     @property
     def details(self) -> Details:
@@ -152,12 +149,12 @@ class MultiJoinLogic:
     def _results(self, rows: Rows, new: list[Tuples]) -> Iterator[list[pa.Array]]:
         """Do all joins, and let their results come out many at a time."""
         formed = self._driven(rows, new) if self.state.nary else self._joined(new)
-        spent_ns = 0
+        spent_us = 0.0
         for few in gathered(formed, GATHERED):
-            began = thread_time_ns()
+            began = self._clock_us()
             yield from self._come_out(rows, Tuples.joined(few))
-            spent_ns += thread_time_ns() - began
-        self._kept(self._states.tree.root, spent_ns)
+            spent_us += self._clock_us() - began
+        self._kept(self._states.tree.root, spent_us)
         if self._regulator is not None and not self.join.is_partial:
             self.counts["missed"] = round(self._regulator.missed(self.counts["rows_out"]))
 
@@ -217,21 +214,21 @@ class MultiJoinLogic:
 
     def _watched(self, half: HalfwayJoin, formed: Iterator[Tuples]) -> Iterator[Tuples]:
         """Hand on tuples; count them and what it took to form them."""
-        began, spent_ns = thread_time_ns(), 0
+        began, spent_us = self._clock_us(), 0.0
         for tuples in formed:
             self.counts["work"] += len(tuples)
             if self._regulator is not None:
                 self._regulator.found(half.node, tuples)
-            spent_ns += thread_time_ns() - began
+            spent_us += self._clock_us() - began
             yield tuples
-            began = thread_time_ns()
+            began = self._clock_us()
         if self._regulator is not None:
-            self._regulator.spent(half.node, (spent_ns + thread_time_ns() - began) / 1000)
+            self._regulator.spent(half.node, spent_us + self._clock_us() - began)
 
-    def _kept(self, node: int, spent_ns: int) -> None:
+    def _kept(self, node: int, spent_us: float) -> None:
         """Count what was done with the tuples of a node to what forming them takes."""
         if self._regulator is not None:
-            self._regulator.kept(node, spent_ns / 1000)
+            self._regulator.kept(node, spent_us)
 
     def _come_out(self, rows: Rows, found: Tuples) -> Iterator[list[pa.Array]]:
         n = rows.at_once(found)

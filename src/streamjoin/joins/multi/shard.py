@@ -15,7 +15,6 @@ from streamjoin.joins.packed import PackedRow, unpack
 from streamjoin.joins.packing import StreamOperator
 from streamjoin.metrics.catalogue import many_stream_counters
 from streamjoin.planning.many.tree import Tree
-from streamjoin.shedding.costs import Costs
 from streamjoin.shedding.plans import Observed, Whole
 
 
@@ -62,7 +61,7 @@ class PlanShard:
         self._join, self._plan, self._env = operator.join, operator.plan, env
         self._state = state
         self._store = env.store(0)
-        self._logic = MultiJoinLogic(self._join, self._state, self._store, self._whole())
+        self._logic = MultiJoinLogic(self._join, self._state, self._store, self._whole(), env.cpu)
 
     def on_batch(
         self, packed: Sequence[PackedRow], now_us: int | None, end: bool = False
@@ -93,10 +92,6 @@ class PlanShard:
             streams = self._join.names
             tree = self._plan[0] if self._plan else Tree.parse(self._state.tree, streams)
             channel.log(limits.told([tree.label(node) for node in range(tree.root)]))
-
-    def counted_us(self, costs: Costs) -> float | None:
-        """What the batch cost by what operations are said to; None where nothing is limited."""
-        return self._logic.counted_us(costs) if self._logic.is_limited else None
 
     @property
     def late(self) -> list[Late]:

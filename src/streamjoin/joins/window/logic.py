@@ -31,12 +31,12 @@ from streamjoin.joins.window.regulator import Regulator
 from streamjoin.joins.window.remembered import Remembered
 from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState, by_side
 from streamjoin.metrics import Details, JoinCounts
-from streamjoin.shedding.costs import Costs
+from streamjoin.shedding.costs import MEASURED, Cpu
 from streamjoin.shedding.limits import Gate
 
 
 class WindowJoinLogic:
-    """Joins batch after batch; knows no engine and no clock.
+    """Joins batch after batch; knows no engine, and takes its clock from it.
 
     Parameters
     ----------
@@ -56,8 +56,10 @@ class WindowJoinLogic:
         state: WindowJoinState,
         store: WindowStore,
         moved: Moved | None = None,
+        cpu: Cpu = MEASURED,
     ) -> None:
         self.join, self.state, self._store, self._moved = join, state, store, moved
+        self._cpu = cpu
 
     def on_batch(
         self, arrivals: tuple[Arrival, Arrival], now_us: int | None = None, end: bool = False
@@ -78,7 +80,7 @@ class WindowJoinLogic:
         join, state = self.join, self.state
         remembered = Remembered(join, state, self._store)
         self._seen = PairsSeen(join)
-        self._regulator = Regulator.of(join, state, self._store)
+        self._regulator = Regulator.of(join, state, self._store, self._cpu)
         rows = [len(a.batch) + a.nulls + a.ahead for a in arrivals]
         self.metrics = JoinCounts(work=sum(rows)) + by_side(
             rows=rows, null=[a.nulls for a in arrivals], ahead=[a.ahead for a in arrivals]
@@ -123,16 +125,6 @@ class WindowJoinLogic:
         self._count_state()
 
     @property
-    def is_limited(self) -> bool:
-        """Whether the batch has, or is still under the influence of, a budget."""
-        return self._regulator is not None
-
-    def counted_us(self, costs: Costs) -> float:
-        """CPU time of a batch that is limited, by what its operations cost."""
-        assert self._regulator is not None
-        return self._regulator.counted_us(costs, self._work, self.metrics.pairs)
-
-    @property
     def details(self) -> Details:
         """What is to be told of the batch besides its counts; ask before it is charged."""
         newest = self.state.newest if self.join.left.has_instants else None
@@ -141,10 +133,11 @@ class WindowJoinLogic:
         windows = limits.windows or self._seen.windows
         return replace(seen + limits, windows=windows)
 
-    def charge(self, cpu_us: float) -> None:
-        """Tell what the batch cost, where the next one is to be regulated by that."""
-        if self._regulator is not None:
-            self._regulator.charge(cpu_us, self._work, self.metrics.pairs)
+    def charge(self, cpu_us: float) -> float:
+        """Take in what the batch cost, which may be counted instead; what it is charged with."""
+        if self._regulator is None:
+            return cpu_us
+        return self._regulator.charge(cpu_us, self._work, self.metrics.pairs)
 
     def decide_gate(self, took: float) -> Gate | None:
         """Tell how many seconds the batch took, reading and packing included.

@@ -14,7 +14,7 @@ from streamjoin.joins.window.remembered import Remembered, remembered_units
 from streamjoin.joins.window.samples import LOOKING, Missed
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState, by_side
 from streamjoin.metrics import Details, JoinCounts
-from streamjoin.shedding.costs import Costs, Stopwatch
+from streamjoin.shedding.costs import Cpu, Stopwatch
 from streamjoin.shedding.limits import Gate, Shedding, span_seconds
 from streamjoin.shedding.memory import MemoryLimit, sample_limits
 from streamjoin.shedding.rows import Arrivals, SheddingPlan, SheddingState, random_number
@@ -30,23 +30,30 @@ class Regulator:
     """
 
     def __init__(
-        self, join: WindowJoin, shedding: Shedding, state: WindowJoinState, store: WindowStore
+        self,
+        join: WindowJoin,
+        shedding: Shedding,
+        state: WindowJoinState,
+        store: WindowStore,
+        cpu: Cpu,
     ) -> None:
-        self._join, self._shedding, self._state = join, shedding, state
+        self._join, self._shedding, self._state, self._costs = join, shedding, state, cpu.costs
         state.shedding = self._known = state.shedding or SheddingState()
         self._store = store
         self.missed = Missed(join, state, self._known, store)  # counts what pairs stand for
         self._parts: PartChooser | None = None
-        self.watch = Stopwatch()  # what it takes to find results and to hand them out
+        self.watch = Stopwatch(cpu.clock_us)  # what it takes to find results and to hand them out
         self._memory: MemoryLimit | None = None
         self.metrics = JoinCounts()  # what was left out
 
     @classmethod
-    def of(cls, join: WindowJoin, state: WindowJoinState, store: WindowStore) -> "Regulator | None":
+    def of(
+        cls, join: WindowJoin, state: WindowJoinState, store: WindowStore, cpu: Cpu
+    ) -> "Regulator | None":
         """Of a join with limits, or with what is left of a budget taken away; else None."""
         if join.shedding is not None:
-            return cls(join, join.shedding, state, store)
-        return None if state.shedding is None else cls(join, NO_LIMIT, state, store)
+            return cls(join, join.shedding, state, store, cpu)
+        return None if state.shedding is None else cls(join, NO_LIMIT, state, store, cpu)
 
     def let_in(
         self, arrivals: tuple[Arrival, Arrival], all_rows: tuple[int, int]
@@ -100,18 +107,18 @@ class Regulator:
         if self._shedding == NO_LIMIT and not remains:  # of a limit that there was
             self._state.shedding = None
 
-    def charge(self, cpu_us: float, work: int, results: int) -> None:
-        """Learn what the batch cost."""
+    def charge(self, cpu_us: float, work: int, results: int) -> float:
+        """Learn what the batch cost, and return it: what was measured, or its operations' costs."""
+        if self._costs is not None:
+            self.watch.count(self._costs, self._all_work(work), results)
+            received_us = self._costs.received * self._let_in
+            cpu_us = received_us + self.watch.found_us + self.watch.used_us
         self._known.charge(cpu_us, self._let_in)
         if self._parts is not None and self._known.selective is not None:
             done = self._let_in, self._all_work(work), results
             found_us, emitted_us = self.watch.found_us, self.watch.used_us
             self._known.selective.charge(cpu_us, found_us, emitted_us, done)
-
-    def counted_us(self, costs: Costs, work: int, results: int) -> float:
-        """CPU time of the batch by what its operations cost, for `charge`."""
-        self.watch.count(costs, self._all_work(work), results)
-        return costs.received * self._let_in + self.watch.found_us + self.watch.used_us
+        return cpu_us
 
     def details(self, work: int) -> Details:
         """What the batch was allowed, and what it chose; to be asked before it is charged."""

@@ -25,7 +25,6 @@ from streamjoin.joins.window.remembered import Remembered
 from streamjoin.joins.window.settings import END, WindowJoin, WindowJoinState
 from streamjoin.joins.window.spread_join import MOST_KEYS, Load, Sample, SpreadState, choose_cells
 from streamjoin.metrics import METRIC_NAMES, JoinCounts
-from streamjoin.shedding.costs import Costs
 
 SPREAD: Final = 16
 """First number in the keys of the store of rows that were spread to a shard."""
@@ -76,7 +75,8 @@ class WindowShard:
         left, right = unpack(join.streams, packed)
         self._arrivals = self._without_late_copies(left), self._without_late_copies(right)
         twin = self._state.with_windows(spread.windows)
-        self._own = own = WindowJoinLogic(join, self._state, self._stores[0], self._moved())
+        own = WindowJoinLogic(join, self._state, self._stores[0], self._moved(), self._env.cpu)
+        self._own = own
         for emitted in own.on_batch(self._arrivals, now_us, end):
             if seeks and isinstance(emitted, Pairs):
                 self._sample.add_pairs(emitted)
@@ -94,16 +94,11 @@ class WindowShard:
 
     def conclude(self, cpu_us: float) -> Outcome:
         """Take in what the batch cost; decide what is let in."""
-        self._own.charge(cpu_us)
-        self.metrics = replace(self.metrics, cpu_us=round(cpu_us))
+        self.metrics = replace(self.metrics, cpu_us=round(self._own.charge(cpu_us)))
         self._decide_gate()
         counts = {name: getattr(self.metrics, name) for name in METRIC_NAMES}
         windows = zip(self._stores, (self._state.windows, self._spread.windows), strict=True)
         return Outcome(counts, self._details, windows)
-
-    def counted_us(self, costs: Costs) -> float | None:
-        """What the batch cost by what operations are said to; None where nothing is limited."""
-        return self._own.counted_us(costs) if self._own.is_limited else None
 
     @property
     def late(self) -> list[Late]:
