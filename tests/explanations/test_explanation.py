@@ -9,7 +9,7 @@ import pytest
 
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.explanation import Explanation, explain_plans
-from streamjoin.explanations.plans import JoinPlan
+from streamjoin.joins.plans import JoinPlan
 from streamjoin.joins.report import Advice, Card, Report
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.window.arguments import resolve

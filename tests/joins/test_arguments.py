@@ -140,6 +140,12 @@ def test_equalities_of_the_predicate_are_keys_that_are_not_merged() -> None:
 
 
 def test_a_key_said_twice_is_one_key() -> None:
-    join = call(on=["k", "k"], where="left.k = right.k")
+    join = call(on=["k"], where="left.k = right.k")
     assert join.left.key == (0,)
     assert join.left.has_exact_key
+
+
+@pytest.mark.parametrize("on", [["k", "k"], ["k", ("k", "k")], ["k", "K"]])
+def test_a_column_named_twice_is_refused(on: object) -> None:
+    with pytest.raises(ConfigError, match=r"^on: got .* twice; allowed: each pair of columns once"):
+        call(on=on)

@@ -121,6 +121,8 @@ def test_a_batch_reads_what_earlier_ones_decided(tmp_path: Path) -> None:
         gate.at(Run("q", batch, 0), 0).tell_gate((share, share))
     found = [let_in(batch)[0] for batch in (2, 3, 5, 6, 9)]
     assert found == [1.0, 0.25, 0.25, 0.125, 0.125]  # what batch 5 read is kept, if it runs again
+    gate.at(Run("q", 5, 1), 0).tell_gate((0.75, 0.75))  # a task that is run again decides nothing
+    assert let_in(6)[0] == 0.125
     assert let_in(6, "other") == (1.0, 1.0)
     (tmp_path / "q" / "join" / "gate-5.json").write_text("damaged")
     assert let_in(6) == (1.0, 1.0)

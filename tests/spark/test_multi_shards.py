@@ -148,7 +148,7 @@ def test_a_batch_reads_what_all_shards_of_the_batch_before_measured(tmp_path: Pa
     for other in (Run("q", 3, 0), Run("q", 5, 0), Run("other", 4, 0), Run("q", None, 0)):
         assert read(other) is None
     write(Run("q", 3, 1), 0, 0, {"at": "a second attempt"})
-    assert read(Run("q", 4, 0)) == [{"at": "a second attempt"}, *wanted[1:]]
+    assert read(Run("q", 4, 0)) == wanted  # a task of batch 4 may have read the first one
     files = tmp_path / "q" / "a%20join"
     for foreign in ("plan-1-x-0.json", "plan-1-0.json", "plan-2-0-0.json.tmp", "notes.txt"):
         (files / foreign).touch()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import streamjoin as sj
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
+from streamjoin.joins import packing
 from streamjoin.joins.base import Arrival
 from streamjoin.joins.packed import read_packed, unpack
 from streamjoin.joins.packing import Decided, StreamShaper, _packed, gathered
@@ -40,13 +41,13 @@ def shard_arrivals(
 ) -> list[tuple[Arrival, Arrival]]:
     """What each shard gets of map tasks with these rows."""
     labels = tuple(10 * shard for shard in range(routing.n_shards))
-    packed = []
+    packed: list[pa.RecordBatch] = []
     for side in SIDES:
         for part, batch in enumerate(parts[side]):
             shaper = StreamShaper(join, side, labels, routing)
             for i in range(0, len(batch), 7):
                 shaped = shaper.shape(batch.slice(i, 7), part, Decided())
-                packed.append(_packed(shaper, shaped, (part, i, 0)))
+                packed += _packed(shaper, shaped, (part, i, 0))
     shuffled = pa.Table.from_batches(packed[::-1])
     found = []
     for label in labels:
@@ -99,6 +100,25 @@ def test_on_a_grid_each_pair_meets_in_one_cell(grid: Grid) -> None:
     for side in SIDES:
         counted = [i for n, s in enumerate(found) if grid.counts(n, side) for i in ids(s[side])]
         assert Counter(counted) == Counter(timed[side].to_pylist())
+
+
+@pytest.mark.parametrize("most", [1, 1500, 64 << 20])
+def test_copies_for_many_shards_are_sent_a_few_at_a_time(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as would not fit into one column of Arrow's."""
+    monkeypatch.setattr(packing, "SENT_BYTES", most)
+    join, grid = settings(on=None, how="left"), Grid(9, 1)
+    shaper = StreamShaper(join, RIGHT, tuple(range(9)), grid)
+    parts = list(_packed(shaper, shaper.shape(rows(40, 1), 0, Decided()), (0, 0, 0)))
+    sizes = [sum(map(len, part["blob"].to_pylist())) for part in parts]
+    one = sizes[0] // len(parts[0])
+    assert max(sizes) <= max(one, most + one)
+    assert (len(parts) == 9) == (most == 1)
+    whole = pa.Table.from_batches(parts)
+    assert whole["shard"].to_pylist() == list(range(9))
+    assert len(set(whole["blob"].to_pylist())) == 1
+    assert sum(whole["nulls"].to_pylist()) == parts[0]["nulls"][0].as_py() > 0
 
 
 @pytest.mark.parametrize("routing", [ByKey(3), Grid(2, 2)])

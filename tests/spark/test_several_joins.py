@@ -90,6 +90,18 @@ def test_two_joins_of_one_name_are_refused(streams: dict[str, DataFrame]) -> Non
         chain(streams, name="first")
 
 
+@pytest.mark.parametrize("names", [("orders", "orders 2"), ("orders 2", "orders")])
+def test_a_name_that_looks_like_a_part_of_another_join_is_refused(
+    streams: dict[str, DataFrame], names: tuple[str, str]
+) -> None:
+    """The counters of the two would be added up."""
+    said: dict[str, Any] = {"on": "k", "time": "t", "window": "1 second"}
+    first = sj.join(streams["a"], streams["b"], **said, name=names[0])
+    last = first.select("k", first[next(c for c in first.columns if c.startswith("t"))].alias("t"))
+    with pytest.raises(ConfigError, match=rf"^name: '{names[1]}' beside '{names[0]}' of a join"):
+        sj.join(last, streams["c"], **said, name=names[1])
+
+
 def test_spark_aggregates_what_a_join_gives(
     spark: SparkSession, tmp_path: Path, streams: dict[str, DataFrame]
 ) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql.types import LongType, StringType
 from benchmarks.table_server import Server, missing
 from streamjoin.budget import Budget
 from streamjoin.errors import ConfigError, DataError, TableError
-from streamjoin.explanations.plans import TablePlan
+from streamjoin.joins.plans import TablePlan
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.shard import TableOperator, TableShaper
 from streamjoin.spark import requirements

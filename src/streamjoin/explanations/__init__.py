@@ -1,7 +1,7 @@
 """What a join will do: in words, as JSON and as a drawing, before it runs. Knows no Spark.
 
-Read `plans` (joins as they will run, which explain themselves), `asked` (what is known of their
-streams) and `explanation` (reports as text, JSON and SVG; `drawing` draws). A report
-(`joins/report.py`) is made by `window` (two streams), `many` (many streams) and `table` (a table),
-each of which says what to read next; `explainer` and `wording` are what they share.
+Read `asked` (what is known of the streams of a join, which is one of `joins.plans`) and
+`explanation` (reports as text, JSON and SVG; `drawing` draws). A report (`joins.report`) is made by
+`window` (two streams), `many` (many streams) and `table` (a table), each of which says what to read
+next; `explainer` and `wording` are what they share.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.plans import AnyPlan
+from streamjoin.joins.plans import AnyPlan
 from streamjoin.workloads import GeneratedStream
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final, Literal
 from streamjoin.core.stream import Stream
 from streamjoin.durations import format_duration
 from streamjoin.explanations.asked import Asked
-from streamjoin.explanations.plans import AnyPlan
 from streamjoin.explanations.wording import (
     BATCH_SECONDS,
     Condition,
@@ -18,6 +17,7 @@ from streamjoin.explanations.wording import (
     listed,
     percent,
 )
+from streamjoin.joins.plans import AnyPlan
 from streamjoin.joins.report import Advice, Card, Report, ReportKind
 
 Basis = Literal["sample", "given", "assumed"]

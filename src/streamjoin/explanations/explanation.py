@@ -18,9 +18,9 @@ from streamjoin.explanations.asked import (
 from streamjoin.explanations.drawing import draw
 from streamjoin.explanations.explainer import Explainer, Fact, numbers_of, sections_of
 from streamjoin.explanations.many import ManyExplainer
-from streamjoin.explanations.plans import AnyPlan, JoinPlan, MultiPlan, TablePlan
 from streamjoin.explanations.table import TableExplainer
 from streamjoin.explanations.window import WindowExplainer
+from streamjoin.joins.plans import AnyPlan, JoinPlan, MultiPlan, TablePlan
 from streamjoin.joins.report import Card, Report, ReportKind
 
 if TYPE_CHECKING:

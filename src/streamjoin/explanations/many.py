@@ -23,8 +23,8 @@ from streamjoin.explanations.explainer import (
     warn,
 )
 from streamjoin.explanations.many_strategy import explain_strategy
-from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import Condition, about, listed, with_rate
+from streamjoin.joins.plans import MultiPlan
 from streamjoin.joins.report import Advice, Card, Lane
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.plan_model import PlanModel

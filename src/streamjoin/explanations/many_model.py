@@ -11,8 +11,8 @@ import pyarrow as pa
 from streamjoin.core.keys import column_keys
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.asked import Sample, Selectivities, StreamRates, is_share
-from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import aligned, cpu_us_per_second, window_tuples, write
+from streamjoin.joins.plans import MultiPlan
 from streamjoin.planning.many.cover import refresh_rates
 from streamjoin.planning.many.plan_model import PathTable, PlanModel
 from streamjoin.planning.many.planners import PLANNERS, Analysis, analyse

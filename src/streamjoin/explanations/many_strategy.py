@@ -10,10 +10,10 @@ from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.explanations.asked import Selectivities, StreamRates
 from streamjoin.explanations.many_model import sigmas_of
 from streamjoin.explanations.many_words import grid_of, tuple_bytes
-from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import BATCH_SECONDS, row_bytes, window_tuples, write
 from streamjoin.joins.multi.reordering import EVERY
 from streamjoin.joins.multi.settings import MultiJoin
+from streamjoin.joins.plans import MultiPlan
 from streamjoin.joins.routing import Shares
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.nary import (

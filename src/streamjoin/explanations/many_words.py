@@ -6,11 +6,11 @@ from typing import Any
 from streamjoin.core.stream import Stream
 from streamjoin.durations import format_duration
 from streamjoin.explanations.many_model import PlanNumbers
-from streamjoin.explanations.plans import MultiPlan
 from streamjoin.explanations.wording import Shards, row_bytes, write
 from streamjoin.joins.multi.keys import KeyClass
 from streamjoin.joins.multi.operators import Step
 from streamjoin.joins.multi.reordering import CLEARLY, EVERY
+from streamjoin.joins.plans import MultiPlan
 from streamjoin.joins.routing import Shares
 from streamjoin.metrics.words import size as format_bytes
 from streamjoin.planning.many.tree import Tree

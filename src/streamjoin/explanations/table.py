@@ -16,8 +16,8 @@ from streamjoin.explanations.explainer import (
     Meanings,
     warn,
 )
-from streamjoin.explanations.plans import TablePlan
 from streamjoin.explanations.wording import about, counted, percent, with_rate
+from streamjoin.joins.plans import TablePlan
 from streamjoin.joins.report import Advice, Card, Lane
 from streamjoin.joins.table.front_stage import BESIDES
 from streamjoin.joins.table.measuring import Measured

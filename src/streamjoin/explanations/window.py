@@ -14,7 +14,6 @@ from streamjoin.explanations import window_expected
 from streamjoin.explanations import window_words as words
 from streamjoin.explanations.asked import Asked
 from streamjoin.explanations.explainer import Explainer, Fact, warn
-from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_budget import explain_budget
 from streamjoin.explanations.window_situation import (
     NAMES,
@@ -25,6 +24,7 @@ from streamjoin.explanations.window_situation import (
     state_lines,
 )
 from streamjoin.explanations.wording import BATCH_SECONDS, Shards, about, listed, with_rate
+from streamjoin.joins.plans import JoinPlan
 from streamjoin.joins.report import Advice, Card, Lane
 from streamjoin.metrics.words import size as format_bytes
 

@@ -22,9 +22,9 @@ from streamjoin.core.window import N_BASIC_WINDOWS
 from streamjoin.durations import format_duration
 from streamjoin.explanations.asked import Asked, Pair, Sample
 from streamjoin.explanations.explainer import Basis
-from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.wording import GUESSED_BYTES, row_bytes
 from streamjoin.joins.base import Arrival, MemoryStore, OutputColumn
+from streamjoin.joins.plans import JoinPlan
 from streamjoin.joins.window.logic import WindowJoinLogic
 from streamjoin.joins.window.settings import WindowJoin, WindowJoinState
 from streamjoin.metrics.words import size as format_bytes

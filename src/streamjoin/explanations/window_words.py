@@ -5,10 +5,10 @@ from typing import Any, Final
 from streamjoin._typing import LEFT, RIGHT, SIDES, Side
 from streamjoin.core.predicate.expressions import And, Compare, Expression
 from streamjoin.durations import format_duration
-from streamjoin.explanations.plans import JoinPlan
 from streamjoin.explanations.window_expected import Planned
 from streamjoin.explanations.window_situation import NAMES, Situation
 from streamjoin.explanations.wording import BATCH_SECONDS, Condition, format_cpu
+from streamjoin.joins.plans import JoinPlan
 from streamjoin.joins.window.arguments import Resolved
 from streamjoin.joins.window.settings import WindowJoin
 from streamjoin.joins.window.spread_join import can_spread

@@ -115,7 +115,7 @@ class Channel:
         files = {decided: file for (decided,), file in self._files(_GATE)}
         if shares == OPEN and not files:
             return
-        self._write(_GATE.format(batch), shares)
+        self._write_once(_GATE.format(batch), shares)
         # The newest one before is for a second run of this batch.
         needed = max((decided for decided in files if decided < batch), default=batch)
         self._remove(file for decided, file in files.items() if decided < needed)
@@ -140,7 +140,7 @@ class Channel:
         batch, mine = self.run.batch, (self.operator, self.number)
         if batch is None:
             return
-        self._write(_PLAN.format(batch, *mine), values)
+        self._write_once(_PLAN.format(batch, *mine), values)
         self._remove(
             file
             for (at, *whose), file in self._files(_PLAN)
@@ -157,6 +157,12 @@ class Channel:
         pattern = re.compile(re.escape(name).replace(r"\{\}", r"(\d+)"), re.ASCII)
         files = ((pattern.fullmatch(file.base_name), file) for file in files_in(*self._place()))
         return [(tuple(map(int, match.groups())), file) for match, file in files if match]
+
+    def _write_once(self, name: str, value: Any) -> None:
+        """Write a file unless another run of the task has: a later batch may have read that."""
+        system, path = self._place(name)
+        if system.get_file_info(path).type == pafs.FileType.NotFound:
+            self._write(name, value)
 
     def _write(self, name: str, value: Any) -> None:
         """Write a file with its checksum, or replace it."""

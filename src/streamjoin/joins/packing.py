@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamjoin._typing import LEFT, RIGHT, Side
 from streamjoin.core.batch import Arranged, Batch, arrange
@@ -30,6 +31,9 @@ CHUNK_BYTES: Final = 4 << 20
 Larger blobs are no faster and become what Java's collector calls humongous objects; smaller ones
 cost more calls.
 """
+
+SENT_BYTES: Final = 64 << 20
+"""Copies for several shards that are held at once; Arrow's column can hold 2 GB."""
 
 Known = dict[int, list[HotKey]]
 """The hot keys that a map task knows of, by the label of their home."""
@@ -77,15 +81,12 @@ def pack(
     """Packed rows of one map task, a row for each shard and chunk, in the order of its rows."""
     for chunk, rows in enumerate(gathered(batches)):
         shaped = shaper.shape(rows, part, decided)
-        yield _packed(shaper, shaped, (part, chunk, began))
+        yield from _packed(shaper, shaped, (part, chunk, began))
 
 
-def _packed(shaper: Shaper, shaped: Shaped, task: tuple[int, int, int]) -> pa.RecordBatch:
+def _packed(shaper: Shaper, shaped: Shaped, task: tuple[int, int, int]) -> Iterator[pa.RecordBatch]:
     part, chunk, began = task
     n = len(shaper.labels)
-    blobs = serialized(shaped.rows, shaped.split)
-    if list(shaped.fragments) != list(range(n)):
-        blobs = blobs.take(pa.array(shaped.fragments))
     values = {
         **PackedRow._field_defaults,
         **shaped.fields,
@@ -96,13 +97,35 @@ def _packed(shaper: Shaper, shaped: Shaped, task: tuple[int, int, int]) -> pa.Re
         "clock": time.time_ns() // 1000,
         "began": began,
         "joinable": shaped.rows.num_rows,
-        "blob": blobs,
     }
     if shaped.spread is not None:
         cells = serialized(shaped.rows, shaped.spread)
         values |= {"spread": cells.slice(0, n), "copies": cells.slice(n, n)}
-    columns = [_column(values[field.name], n, field.type) for field in PACKED]
-    return pa.RecordBatch.from_arrays(columns, schema=PACKED)
+    fields = [field for field in PACKED if field.name != "blob"]
+    columns = {field.name: _column(values[field.name], n, field.type) for field in fields}
+    first = 0
+    for blobs in _sent(serialized(shaped.rows, shaped.split), shaped.fragments):
+        some = {name: column.slice(first, len(blobs)) for name, column in columns.items()}
+        yield pa.RecordBatch.from_pydict({**some, "blob": blobs}, schema=PACKED)
+        first += len(blobs)
+
+
+def _sent(blobs: pa.Array, fragments: Sequence[int]) -> Iterator[pa.Array]:
+    """The fragment of each shard; where several get the same one, a bounded part at a time.
+
+    Examples
+    --------
+    >>> [part.to_pylist() for part in _sent(pa.array([b"a", b"bc"], pa.binary()), [1, 1, 0])]
+    [[b'bc', b'bc', b'a']]
+    """
+    if list(fragments) == list(range(len(blobs))):
+        yield blobs
+        return
+    chosen = np.asarray(fragments)
+    sizes = np.asarray(pc.binary_length(blobs)).astype(np.int64)[chosen]
+    turns = np.diff((np.cumsum(sizes) - sizes) // SENT_BYTES)
+    for some in np.split(chosen, np.flatnonzero(turns) + 1):
+        yield blobs.take(pa.array(some))
 
 
 def _column(values: Any, n: int, kind: pa.DataType) -> pa.Array:

@@ -287,8 +287,6 @@ Counts = Counter[str]
 TOGETHER: Final = "+"
 """Between the streams of partial results, in the name of an input: no stream's own name has it."""
 
-TWO_STREAM_COUNTERS: Final = METRIC_NAMES
-
 TABLE_COUNTERS: Final = (
     "rows", "null", "hits", "looked_up", "loads", "pairs", "alone", "waiting_rows", "spilled_rows",
     "shed", "reloaded", "cached_rows", "state_bytes", "work", "busiest", "cpu_us",

@@ -92,13 +92,25 @@ def _joins(observed: Mapping[str, Any], when: Mapping[str, Any]) -> Iterator[Joi
         counters = _counters(values)
         if counters:
             metrics = _metrics(name, counters, when)
-            step = _STEP.fullmatch(name)
-            is_part = metrics.kind == "plan" and step is not None and step[1] in observed
-            steps.setdefault(step[1] if is_part and step else name, []).append(metrics)
+            whole = plan_of(name)
+            is_part = metrics.kind == "plan" and whole in observed
+            steps.setdefault(whole if is_part and whole else name, []).append(metrics)
     for name, parts in steps.items():
         # that of the last operator has the name of the plan
         ordered = sorted(parts, key=lambda part: part.name == name)
         yield ordered[0] if len(parts) == 1 else _plan(ordered)
+
+
+def plan_of(name: str) -> str | None:
+    """The plan whose operator has a name like this, if one does.
+
+    Examples
+    --------
+    >>> plan_of("orders 2"), plan_of("orders")
+    ('orders', None)
+    """
+    step = _STEP.fullmatch(name)
+    return step[1] if step else None
 
 
 def _plan(operators: list[JoinMetrics]) -> JoinMetrics:

@@ -21,7 +21,7 @@ from streamjoin.explanations.asked import (
     Sources,
 )
 from streamjoin.explanations.explanation import Explanation, explain_plans
-from streamjoin.explanations.plans import AnyPlan
+from streamjoin.joins.plans import AnyPlan
 from streamjoin.spark.generator import FORMAT, as_active, stream_of
 from streamjoin.spark.pipeline import Pipeline, Source
 from streamjoin.spark.plans import plan_text, plans_of, queries_of

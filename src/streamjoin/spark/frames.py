@@ -9,10 +9,10 @@ from streamjoin._typing import SIDES
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.plans import JoinPlan
 from streamjoin.joins.channel import Channel
 from streamjoin.joins.columns import SIDE_NAMES
 from streamjoin.joins.folders import LateSink
+from streamjoin.joins.plans import JoinPlan
 from streamjoin.joins.routing import ByKey, Routing, grid_for
 from streamjoin.joins.window.arguments import Both, On, Window, resolve
 from streamjoin.joins.window.settings import WindowJoin
@@ -282,7 +282,11 @@ def _refuse_other_frames(left: DataFrame, right: DataFrame) -> None:
             raise ConfigError.at(argument, type(frame).__name__, "a DataFrame")
     if left.isStreaming != right.isStreaming:
         batch = "right" if left.isStreaming else "left"
-        raise ConfigError.at(batch, "a batch DataFrame with a streaming one", "both of one kind")
+        raise ConfigError.at(
+            batch,
+            "a batch DataFrame with a streaming one",
+            "both of one kind (for a stream and a table: sj.table_join)",
+        )
 
 
 def _time_zone(frame: DataFrame, where: str | None) -> str:

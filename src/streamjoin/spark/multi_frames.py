@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.plans import MultiPlan, operator_name
 from streamjoin.joins.channel import Channel
 from streamjoin.joins.folders import LateSink
 from streamjoin.joins.multi.arguments import ResolvedPlan, Selectivities, Window, resolve_plan
 from streamjoin.joins.multi.keys import OnMany, check_streams
 from streamjoin.joins.multi.operators import prefixed
 from streamjoin.joins.multi.shard import PlanOperator
+from streamjoin.joins.plans import MultiPlan, operator_name
 from streamjoin.spark.columns import check_ahead, filtered, naming_of, refuse_collation
 from streamjoin.spark.operator import (
     Division,

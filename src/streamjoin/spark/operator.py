@@ -24,11 +24,12 @@ from pyspark.sql.types import DataType, StructField
 from streamjoin.budget import Budget
 from streamjoin.calibration import load
 from streamjoin.errors import ConfigError, DataError
-from streamjoin.explanations.plans import AnyPlan
 from streamjoin.joins.base import Operator, OutputColumn, Tasks
 from streamjoin.joins.channel import Channel
 from streamjoin.joins.folders import LateSink, address, reachable, system_of
 from streamjoin.joins.packed import PACKED_DDL
+from streamjoin.joins.plans import AnyPlan
+from streamjoin.metrics.progress import plan_of
 from streamjoin.planning.two.algorithm_choice import OperationCosts
 from streamjoin.spark.columns import numbered, with_ahead
 from streamjoin.spark.plans import plan_text, plans_of, remember
@@ -206,10 +207,16 @@ def check_name(name: object, *frames: DataFrame) -> None:
     """Refuse a name for counters that a join before has."""
     if not isinstance(name, str) or not name:
         raise ConfigError.at("name", repr(name), "a non-empty string")
-    if any(plan.name == name for frame in frames for plan in plans_of(frame)):
-        raise ConfigError(
-            f"name: {name!r} is the name of a join before this one; allowed: another name"
-        )
+    for before in {plan.name for frame in frames for plan in plans_of(frame)}:
+        if before == name:
+            raise ConfigError(
+                f"name: {name!r} is the name of a join before this one; allowed: another name"
+            )
+        if plan_of(before) == name or plan_of(name) == before:  # their counters would be added up
+            raise ConfigError(
+                f"name: {name!r} beside {before!r} of a join before this one looks like an operator"
+                " of the same plan; allowed: another name"
+            )
 
 
 def find_folder(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
 
-from streamjoin.explanations.plans import AnyPlan
+from streamjoin.joins.plans import AnyPlan
 from streamjoin.spark.requirements import is_connect
 from streamjoin.spark.rows import COUNTERS
 

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 
 from streamjoin.errors import ConfigError
 from streamjoin.explanations.explanation import explain_plans
-from streamjoin.explanations.plans import TablePlan
+from streamjoin.joins.plans import TablePlan
 from streamjoin.metrics.progress import is_batch, read_progress
 from streamjoin.metrics.recorder import OnRecord, Recorder, log_decision, to_file
 from streamjoin.metrics.records import Started

@@ -100,15 +100,24 @@ def _set(spark: SparkSession, key: str, value: str) -> None:
 
 
 def _check_workers(spark: SparkSession) -> None:
-    """Find out before the first batch whether local Python workers can run a join."""
-    worker = shutil.which(spark.sparkContext.pythonExec)
-    if worker is None or (
-        os.path.abspath(worker) != os.path.abspath(sys.executable) and not _can_join(worker)
-    ):
-        raise EngineError(
-            f"PYSPARK_PYTHON: Spark runs its workers with {spark.sparkContext.pythonExec!r}, which "
-            f"has no streamjoin; set PYSPARK_PYTHON={sys.executable} before the session starts"
-        )
+    """Find out before the first batch whether local Python workers can run a join.
+
+    Where nobody has said which Python they are, they are this one: Spark takes the first on the
+    path, which is another one in an environment that is not activated.
+    """
+    context = spark.sparkContext
+    worker = shutil.which(context.pythonExec)
+    is_ours = worker is not None and os.path.abspath(worker) == os.path.abspath(sys.executable)
+    if is_ours or (worker is not None and _can_join(worker)):
+        return
+    if not ({"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"} & os.environ.keys()):
+        logger.info("Python workers of joins are started with %s", sys.executable)
+        context.pythonExec = sys.executable
+        return
+    raise EngineError(
+        f"PYSPARK_PYTHON: Spark runs its workers with {context.pythonExec!r}, which has no "
+        f"streamjoin; set PYSPARK_PYTHON={sys.executable} before the session starts"
+    )
 
 
 def _check_driver(python: str) -> None:

@@ -9,7 +9,7 @@ from streamjoin._private import cache_folder
 from streamjoin.budget import Budget
 from streamjoin.durations import Duration
 from streamjoin.errors import ConfigError
-from streamjoin.explanations.plans import TablePlan
+from streamjoin.joins.plans import TablePlan
 from streamjoin.joins.routing import ByKey
 from streamjoin.joins.table.arguments import OnTable, resolve_table_join
 from streamjoin.joins.table.measuring import suited

@@ -298,8 +298,10 @@ def _keys(on: On, schemas: Schemas, naming: Naming) -> list[tuple[int, int]]:
         names = _pair(entry, "on", str)
         left, right = (_position(schemas, names[s], s, "on", naming) for s in SIDES)
         _check_key(schemas[0].field(left), schemas[1].field(right))
+        if (left, right) in keys:
+            raise ConfigError.at("on", f"{entry!r} twice", "each pair of columns once")
         keys.append((left, right))
-    return list(dict.fromkeys(keys))
+    return keys
 
 
 def _check_key(left: pa.Field, right: pa.Field) -> None:

@@ -1,4 +1,4 @@
-"""Joins as they will run: what there is to explain."""
+"""Joins as they will run: what an engine gives names and routes, and what can be explained."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
