@@ -35,6 +35,9 @@ cost more calls.
 SENT_BYTES: Final = 64 << 20
 """Copies for several shards that are held at once; Arrow's column can hold 2 GB."""
 
+_BLOB: Final = PACKED.get_field_index("blob")
+_FIELDS: Final = [(field.name, field.type) for field in PACKED.remove(_BLOB)]
+
 Known = dict[int, list[HotKey]]
 """The hot keys that a map task knows of, by the label of their home."""
 
@@ -101,12 +104,12 @@ def _packed(shaper: Shaper, shaped: Shaped, task: tuple[int, int, int]) -> Itera
     if shaped.spread is not None:
         cells = serialized(shaped.rows, shaped.spread)
         values |= {"spread": cells.slice(0, n), "copies": cells.slice(n, n)}
-    fields = [field for field in PACKED if field.name != "blob"]
-    columns = {field.name: _column(values[field.name], n, field.type) for field in fields}
+    columns = [_column(values[name], n, kind) for name, kind in _FIELDS]
     first = 0
     for blobs in _sent(serialized(shaped.rows, shaped.split), shaped.fragments):
-        some = {name: column.slice(first, len(blobs)) for name, column in columns.items()}
-        yield pa.RecordBatch.from_pydict({**some, "blob": blobs}, schema=PACKED)
+        mine = [column.slice(first, len(blobs)) for column in columns]
+        mine.insert(_BLOB, blobs)
+        yield pa.RecordBatch.from_arrays(mine, schema=PACKED)
         first += len(blobs)
 
 
