@@ -1,5 +1,6 @@
 """Names of columns in SQL, and the columns of streams that they mean."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,7 +30,7 @@ class Name:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Streams:
+class Streams(ABC):
     """The columns of streams, by what a text calls them; `naming` says which names are one."""
 
     schemas: Mapping[str, pa.Schema]
@@ -80,11 +81,11 @@ class Streams:
         """Of several streams with a column those whose value it is; none if they are not one."""
         return ()
 
+    @abstractmethod
     def _refused(
         self, texts: Sequence[str], alias: str | None, several: list[str], start: int
     ) -> StreamJoinError | None:
         """What is wrong with a name of no stream, or of several; None if nothing is."""
-        raise NotImplementedError
 
 
 class Sides(Streams):
